@@ -59,6 +59,39 @@ def test_the_password_of_a_password_manager_is_one() -> None:
     assert detection.redact(text).text == text.replace("Amsel#47", "[REDACTED:PASSWORD]")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I use Python3.",
+        "We use Neo4j for graphs.",
+        "I went with Pixel8.",
+        "Wir arbeiten mit Angular17.",
+        "Uso Kubuntu24 sul portatile.",
+        "My favourite album is Blink182.",
+        "Our user portal runs on Drupal10.",
+        "Reopen 5512, Hanne Dahl still cannot log in.",
+        "el servidor de pruebas escucha en el puerto 8081",
+    ],
+)
+def test_a_name_or_a_number_alone_is_no_secret(text: str) -> None:
+    assert detection.redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("it's Heron91 for the wifi upstairs", "Heron91"),
+        ("The safe opens with Amsel61", "Amsel61"),
+        ("Anmelden mit karl und Pfau21", "Pfau21"),
+        ("inloggen met jan en Fiets7", "Fiets7"),
+        ("la clé wifi est Mouette14", "Mouette14"),
+        ("mi pin es 6203", "6203"),
+    ],
+)
+def test_a_name_or_a_number_near_a_word_about_access_is_a_secret(text: str, secret: str) -> None:
+    assert detection.redact(text).text == text.replace(secret, "[REDACTED:PASSWORD]")
+
+
 def test_only_the_span_is_replaced_and_counted() -> None:
     result = detection.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
     assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "

@@ -52,7 +52,7 @@ _SHAPE = re.compile(
     | (?P<signed>(?=.*[^\W\d_]).*[!$&\#*%^~+?=@].*) | (?P<marks>.*[!$&\#*%^~+?=@].*)
     | (?P<snake>[a-z]+(?:_[a-z]+)+|_+\w+|\w+_) | (?P<camel>[A-Za-z]+(?:[A-Z][a-z]+)+)
     | (?P<dotted>(?:[a-z_]+\.)+[a-z_]+) | (?P<words>[a-z]+(?:-[a-z]+)+) | (?P<path>.*/.*) | (?P<file>.*\.[a-z]{2,7})
-    | (?P<random>(?=.{8})(?:[A-Za-z_.-]*\d+[_.-]*[A-Za-z][A-Za-z_.-]*){2}.*)
+    | (?P<random>(?=.{8})(?:[A-Za-z_.-]*\d+[_.-]*[A-Za-z][A-Za-z_.-]*){2}.*) | (?P<numbered>[^\W\d_]*\d{1,3}[^\W\d_]*)
     | (?P<mixed>(?=.*\d)(?=.*[A-Z])(?=.*[a-z]).*) | (?P<lower>.*\d.*) | (?P<other>.*)
     """
 )
@@ -81,11 +81,11 @@ _KIND = re.compile(
     r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton|cookie|session)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth|^chi?ave$|^llave$|sleutel|klucz|nyckel)"
     r"|(?P<code>^(?:pins?|puk|pincode|otp|tan)$|code|codice|c\u00f3digo|^kod|\u043a\u043e\u0434|combination"
     r"|geheimzahl|digit|verif)"
-    r"|(?P<door>alarm|lock|^safe$|vault|tresor|coffre|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puert|keypad|keybox|garage|kluis|bram|domof"
+    r"|(?P<door>alarm|lock|^safe$|vault|tresor|coffre|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puerta|keypad|keybox|garage|kluis|bram|domof"
     r"|haust|cancell|cadenas|immeuble|^hek$|entr[ay]|unlock|schlo[s\u00df]|barrier)"
     r"|(?P<typed>^typ(?:e[ds]?|ing)$|tipp|^tecle|eingeben$|^enter|^(?:digit[ao]|tape[rz]?|opens?|\u00f6ffnet"
     r"|ouvre|abre|apre|asks?|prompt|decrypts?)$)"
-    r"|(?P<login>log[io]n|^log$|^sign|account|user|admin|^root$|wi-?fi|wlan|ssid|network|router|vpn|zugang|konto|anmeld"
+    r"|(?P<login>log(?:[io]n|gen$|ga$)|^log$|^sign|account|user|admin|^root$|wi-?fi|wlan|ssid|network|router|vpn|zugang|konto|anmeld"
     r"|benutzer|compte|identifiant|utilisateur|cuenta|usuario|acc[e\u00e8]s|e?mail|portal|database)"
 )
 
@@ -158,7 +158,7 @@ def _spans(text: str, low: str) -> Iterator[tuple[int, int]]:
 def features(suspect: Suspect) -> set[int]:
     """The numbers of the features of a token, below FEATURES.
 
-    None for what is generated, unless there is a word about access near it, or a bar before it: it is mostly an id.
+    None for what is generated or a name with a number ("Pixel8"), unless a word about access is near or a bar before.
     """
     value, shape, gap, then, before, after, ended = suspect
     kinds, kinds_after = _kinds(before), _kinds(after)
