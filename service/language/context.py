@@ -90,10 +90,7 @@ def end_of(text: str, max_chars: int = MAX_NEIGHBOUR_CHARS) -> str:
     if len(text) <= max_chars:
         return text
     tail = text[-max_chars:]
-    if text[-max_chars - 1].isspace():
-        return tail
-    parts = tail.split(maxsplit=1)
-    return parts[1] if len(parts) == 2 and not tail[0].isspace() else tail
+    return tail if text[-max_chars - 1].isspace() else re.sub(r"^\S+\s+(?=\S)", "", tail)
 
 
 def _find_question(text: str) -> str:

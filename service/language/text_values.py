@@ -92,7 +92,8 @@ def find_replacement(given: Sequence[Value], text: str) -> Value | None:
         if value.kind == "name":
             meant = [other for other in _words(names(text)) if other.key != value.key and _nearly(other.key, value.key)]
         else:
-            meant = [other for other in values if other.kind == value.kind]
+            kinds = ("number", "money") if value.key.isdigit() else (value.kind,)  # "Sorry, 350."
+            meant = [other for other in values if other.kind in kinds]
         if len(meant) == 1 and meant[0].key != value.key:
             return meant[0]
     return None
@@ -100,13 +101,11 @@ def find_replacement(given: Sequence[Value], text: str) -> Value | None:
 
 def _words(values: Sequence[Value]) -> list[Value]:
     """The single words of names."""
-    words = []
-    for value in values:
-        start = value.start
-        for word in value.key.split(" "):
-            words.append(Value("name", start, start + len(word), word))
-            start += len(word) + 1
-    return words
+    return [
+        Value("name", value.start + word.start(), value.start + word.end(), word.group())
+        for value in values
+        for word in re.finditer("[^ ]+", value.key)
+    ]
 
 
 def _nearly(one: str, other: str) -> bool:

@@ -157,7 +157,8 @@ def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], 
     if same is not None:
         renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > _holds_from(same.memory)
         ended = _find_ended(claim, [pair for pair in related if pair is not same])
-        return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
+        known = Edit(Action.NONE, same.memory, renewed=renewed)
+        return (known, *(Edit(Action.DELETE, pair.memory) for pair in ended)), [same.link.reason]
     later = [pair for pair in related if pair.ends_all and pair.later and not _is_ahead(claim, pair.memory)]
     before = _find_ended(claim, related)
     if later and not _is_over(claim):  # a statement about a past time stays true next to a later one
@@ -167,7 +168,8 @@ def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], 
     if not before:
         return (Edit(Action.ADD, None, claim.text),), []
     first = before[0]
-    edits = (Edit(Action.UPDATE, first.memory, claim.text), *_archive(before[1:]))
+    archived = (Edit(Action.DELETE, pair.memory) for pair in before[1:])
+    edits = (Edit(Action.UPDATE, first.memory, claim.text), *archived)
     return edits, [first.link.reason]
 
 
@@ -201,10 +203,6 @@ def _find_ended(claim: Claim, related: Sequence[Related]) -> list[Related]:
 
 def _was_over(memory: Neighbour, claim: Claim) -> bool:
     return memory.t_invalid is not None and claim.said_at is not None and memory.t_invalid <= claim.said_at
-
-
-def _archive(ended: Sequence[Related]) -> list[Edit]:
-    return [Edit(Action.DELETE, related.memory) for related in ended]
 
 
 def _is_over(claim: Claim) -> bool:

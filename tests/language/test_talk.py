@@ -161,6 +161,11 @@ MAY, GOT_IT = "My flight to Lisbon is on 3 May.", ("assistant", "Got it: 3 May, 
          "Assistant said: Your train leaves at \u2026."),
         ([("assistant", "Our service uses MySQL.")], "That's not right, it uses Postgres.",
          "Assistant said: Our service uses MySQL."),
+        (["The hall costs 300 euros."], "Sorry, 350.", "User said: The hall costs \u2026."),
+        (["I bought a boat."], "No I didn't, that was my cousin.", "User said: I bought a boat."),
+        (["I bought a boat."], "Just kidding, I didn't.", "User said: I bought a boat."),
+        (["I bought a boat."], "That was a lie.", "User said: I bought a boat."),
+        (["I bought a boat."], "Actually, I like tea.", None),
         # an acknowledgement is neither corrected nor answered
         ([MAY, GOT_IT], "Sorry, 4 May.", "User said: My flight to Lisbon is on \u2026."),
         ([MAY, ("assistant", "Noted.")], "Sorry, it's on 4 May.", "User said: My flight to Lisbon is on \u2026."),
@@ -183,6 +188,23 @@ def test_a_correction_stands_with_what_the_same_person_said_of_the_same_thing(
 def test_named_speakers_keep_their_names() -> None:
     said = "I've moved to Leeds with my cousin and her three cats as planned."
     assert kept(("Kim", said), ("Lee", f"{said} Too.")) == [f"Kim: {said}", f"Lee: {said} Too."]
+
+
+def test_a_bare_figure_corrects_what_the_same_person_said() -> None:
+    told = kept(("Ayse", "The hall costs 300 euros."), ("Bo", "The band costs 700 euros."), ("Ayse", "Sorry, 350."))
+    assert told[-1] == "Ayse said: The hall costs \u2026. Ayse: Sorry, 350."
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "I restarted the worker. It is running version 4.2 now.",
+        "I ran the tests: 214 passed.",
+        "I cancelled your subscription to Nori.",
+    ],
+)
+def test_what_an_assistant_did_is_kept(report: str) -> None:
+    assert kept(("assistant", report)) == [f"Assistant: {report}"]
 
 
 def test_an_assistant_is_kept_where_it_reports() -> None:

@@ -72,6 +72,12 @@ def test_a_new_home_ends_the_one_that_it_names(new: str) -> None:
     assert edits(new, "I was born in Bonn.") == edits(new, "Greta lives in Bonn.") == [(Action.ADD, None)]
 
 
+@pytest.mark.parametrize("rest", ["Kim does too.", "So does Kim.", "Kim doesn't.", "I love it."])
+def test_a_sentence_is_not_ended_alone_before_one_that_needs_it(rest: str) -> None:
+    decision = judge(Claim(CleanText("I live in Aalst.")), [memory(f"I live in Gent. {rest}")])
+    assert (decision.strikes, decision.outdates) == ((), (UUID(int=1),))
+
+
 def test_a_new_date_ends_the_one_that_it_names() -> None:
     assert edits("We shifted the rehearsal from Tuesday to Thursday.", "The rehearsal is on Tuesday.") == [
         (Action.UPDATE, 1)

@@ -12,6 +12,8 @@ from collections.abc import Set
 from service.language import sentences, text_values
 from service.language.common_words import FUNCTION_WORDS, word_set
 from service.language.lexemes import EMOJI, PICTURE, lexemes
+from service.language.temporal import tense
+from service.language.temporal.calendar import Lean
 
 MAX_CONTEXT_CHARS = 240
 """Maximum length of the text that a message refers to and that is put before it."""
@@ -34,10 +36,9 @@ _YES = re.compile(
 )
 _CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
-    r"|was wrong|misread"
-    r"|misspoke)"
-    r"|that(?:['\u2019]s| is| was) (?:wrong|not right|a mistake)|scratch that|my mistake|make (?:it|that)"
-    r"|it(?:['\u2019]s| is) spel(?:led|t)|not \S+(?: \S+)?,? but)\b"
+    r"|was wrong|misread|misspoke)"
+    r"|that(?:['\u2019]s| is| was) (?:wrong|not right|not true|a mistake|a lie)|scratch that|just kidding"
+    r"|my mistake|make (?:it|that)|it(?:['\u2019]s| is) spel(?:led|t)|not \S+(?: \S+)?,? but)\b"
     r"|^\W*(?:no|nope|sorry|oops|wait)\b[\s,.!:-]+(?:it|that|the|my|he|she|i|we|they|this|on|at|not)\b"
     r"|^\W*(?:no|nope|sorry|oops|wait)\b[\s,.!:-]+\S+(?: \S+){0,2}\s*$"
     r"|[.!?\s](?:no,? sorry|sorry,? no|i mean(?:t)?)\b|, (?:actually|i misread|my mistake)\W*$"
@@ -48,21 +49,24 @@ _CLAUSE_END = re.compile(r"[.,;:!?\u2014](?=\s|$)")
 _CUE = re.compile(
     r"(?i)\b(?:(?:i )?(?:meant?|misread)|actually|correction|spel(?:led|t)|make|sorry|oops|wait|oh|nope|no)\b"
 )
-_OPENING = re.compile(r"(?i)^\W*(?:(i|we)|my|our)\b")
+_OPENING = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:(i|we)|my|our)\b")
 
 _HANGS = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
     r"(?:he|she|they|him|her|them|his|hers|their|it(?!['\u2019]?s? (?:rain|snow|seems|looks|takes|took))|its|that|those"
     r"|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"  # the "it" of weather and impressions names nothing
 )
-_THERE = re.compile(r"(?i)\bthere\b(?! (?:is|are|was|were)\b|['\u2019]s)")
-_FIRST_PERSON = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:i|we|my|our)\b")
+_VERB = r"(?:am|are|is|was|were|do|does|did|has|have|had|can|will)"
+_POINTS_BACK = re.compile(
+    r"(?i)\bthere\b(?! (?:is|are|was|were)\b|['\u2019]s)"
+    rf"|\b(?:it|them|(?:{_VERB}|\w+n['\u2019]t)(?: (?:too|either))?)\W*$|^\W*(?:so|nor|neither) {_VERB}\b"
+)
 _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
 
 
 def is_fragment(message: str) -> bool:
     """Whether a message has few words and does not begin with its speaker ("I", "we")."""
-    return 0 < len(_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
+    return 0 < len(_WORD.findall(message)) <= SHORT_WORDS and not _OPENING.match(message)
 
 
 def replies(message: str) -> bool:
@@ -91,6 +95,12 @@ def corrects(message: str) -> bool:
     return _CORRECTS.search(message) is not None
 
 
+def only_takes_back(message: str) -> bool:
+    """Whether a message takes something back in a clause that does not name it: "No, I didn't." """
+    first = _CLAUSE_END.split(_CORRECTS.sub("", message, count=1).lstrip(" ,.!"), maxsplit=1)[0]
+    return corrects(message) and not text_values.find(message) and not content_words(first)
+
+
 def find_topics(correction: str) -> list[tuple[text_values.Value, str]]:
     """The values that a correction gives, each with the words that name what it is of: "my rent is" of "sorry, my rent
     is 900 euros". With a number these are also the words for what is counted."""
@@ -116,7 +126,7 @@ def refers(message: str) -> bool:
 
 def depends(sentence: str) -> bool:
     """Whether a sentence makes no sense without the one before it, which it points to or corrects."""
-    return refers(sentence) or names_nobody(sentence) or corrects(sentence) or _THERE.search(sentence) is not None
+    return refers(sentence) or names_nobody(sentence) or corrects(sentence) or _POINTS_BACK.search(sentence) is not None
 
 
 def answers(message: str, before: str) -> bool:
@@ -137,12 +147,8 @@ def find_referent(before: str) -> tuple[int, int]:
         earlier = spans[max(0, last - 1)][0]
         brief = len(_WORD.findall(before[start:end])) <= SHORT_WORDS and end - earlier <= MAX_CONTEXT_CHARS
         return earlier if brief else start, end
-    end = spans[0][1]
-    for _, stop in spans[1:]:
-        if stop - spans[0][0] > MAX_CONTEXT_CHARS:
-            break
-        end = stop
-    return spans[0][0], end
+    start, end = spans[0]
+    return start, max((stop for _, stop in spans if stop - start <= MAX_CONTEXT_CHARS), default=end)
 
 
 _EMPTY = FUNCTION_WORDS | word_set("""
@@ -158,8 +164,7 @@ _ASKS = re.compile(
     rf"(?i)(?!\W*{PICTURE}\W*(?:is|are|was|were)\b)"  # a picture is their subject
     r"^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
     r"(?:what|where|when|who|whom|whose|which|why|how)(?:['\u2019]s| (?:is|are|was|were|do|does|did|can|could"
-    r"|should|would"
-    r"|will|has|have|many|much|long|often|far|old|about|come|to))\b"
+    r"|should|would|will|has|have|many|much|long|often|far|old|about|come|to))\b"
     r"|(?:is|are|do|does|did|can|could|would|will|should|has|have|may|shall) (?:you|i|we|he|she|it|they|there|this|that"
     r"|the|my|your|our)\b|any (?:ideas?|tips?|suggestions?|recommendations?|advice|thoughts)\b"
     r"|(?:i (?:was )?wonder|i(?:'d| would) like to know|do you know)\b)"
@@ -175,8 +180,7 @@ _TASK = re.compile(
 )
 _STANDING = re.compile(
     r"(?i)\b(?:never|always|every|each|any time|whenever|from now on|in (?:the )?future|by default|only|unless"
-    r"|before|after"
-    r"|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
+    r"|before|after|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
 )
 _TO_REMEMBER = re.compile(
     r"(?i)^\W*(?:(?:please|can you|could you|would you(?: mind)?|will you|also|i (?:want|need) you to|you should)\s+)*"
@@ -191,26 +195,23 @@ _ABOUT_MEMORY = re.compile(
 
 _THANKS = re.compile(
     r"(?i)^\W*(?:(?:ok|great|perfect|cool|hey|and|so)\W+)*(?:thank|thanks|thx|cheers|danke|merci|gracias"
-    r"|that['\u2019]s (?:a )?(?:great"
-    r"|good|nice|perfect))\b"
+    r"|that['\u2019]s (?:a )?(?:great|good|nice|perfect))\b"
 )
 MAX_THANKS = 8
 """The most words of a sentence of thanks or praise that says nothing else."""
 
 _DOUBT = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could be|probably|possibly|i (?:think|guess|suppose|hope)|not sure|considering"
-    r"|hopefully"
-    r"|thinking (?:of|about))\b"
+    r"|hopefully|thinking (?:of|about))\b"
 )
 CERTAIN, UNCERTAIN = 0.95, 0.5
 """The confidence in statements made outright, and in those made with a doubt."""
 
 _ADVICE = re.compile(
-    r"(?i)\?|\b(?:you (?:could|should|can|might|may want)|i(?:['\u2019]d| would)? (?:recommend|suggest|advise)"
-    r"|i (?:can|could)"
-    r"|consider|try|shall (?:i|we)|would you|let me know|if you|for example|here(?:['\u2019]s| is| are))\b"
+    r"(?i)\?|\b(?:you (?:could|should|can|might|may want)|i(?:['\u2019]d| would)? (?:recommend|suggest|advise)|try"
+    r"|i (?:can|could)|consider|shall (?:i|we)|would you|let me know|if you|for example|here(?:['\u2019]s| is| are))\b"
 )
-_OWN_ACT = re.compile(r"(?i)\b(?:I|we)(?:['\u2019](?:ve|ll)| have| will)\b")
+_OWN_ACT = re.compile(r"(?i)\b(?:I|we)(?:['\u2019](?:ve|ll)| have| will| (?P<did>\w+))\b")
 _NAMED = re.compile(r"\w*\d\w*|(?<=[a-z,;] )[A-Z]\w+")
 MAX_REPORT_CHARS = 300
 """A longer text of an assistant is an answer, which search finds as a turn."""
@@ -259,7 +260,8 @@ def is_report(passage: str, kept: Set[str]) -> bool:
     names = {word.casefold() for word in _NAMED.findall(passage)}
     if not names or len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
         return False
-    if _OWN_ACT.search(passage):
+    acts = (act["did"] for act in _OWN_ACT.finditer(passage.lower()))
+    if any(did is None or Lean.PAST in tense.verbs(did) for did in acts):
         return True
     return not names <= kept and len(content_words(passage) & kept) >= MIN_SHARED
 
