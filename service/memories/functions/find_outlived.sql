@@ -6,19 +6,22 @@ RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
-    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
-    UNION
-    SELECT m.workspace_id, m.id
-    FROM (
+    -- Materialized, so that memories are looked up for these workspaces: for a join they would all be read. Citus takes
+    -- no LIMIT for each of them.
+    WITH kept AS MATERIALIZED (
         SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::integer,
             CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
             THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
         FROM workspace w
-    ) kept CROSS JOIN LATERAL (  -- a join would read all memories, for workspaces that keep them too
-        SELECT * FROM memory o
-        WHERE o.workspace_id = kept.workspace_id AND o.created_at < at - make_interval(days => kept.days)
-        ORDER BY o.created_at LIMIT max_rows) m
+    )
+    (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
+    UNION
+    SELECT m.workspace_id, m.id
+    FROM kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
+    WHERE kept.days IS NOT NULL
     LIMIT max_rows
 $$;
 
