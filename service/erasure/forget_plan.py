@@ -16,7 +16,7 @@ from uuid import UUID
 from service.conversations.statements import withdrawn
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
-from service.domain.scope import Extent, Scope
+from service.domain.scope import Extent
 from service.domain.text import CleanText
 from service.erasure import forget_texts
 from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, MemoryKey
@@ -174,7 +174,7 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
             parts = texts.parts[key]
             places = forget_matching.meant_parts(parsed, parts, matches.has_form)
             if own := {place for place in places if not forget_matching.is_about_another(parsed, parts[place].text)}:
-                chosen.add(key, own, reason)
+                chosen.add(key, forget_matching.with_dependents(parts, own), reason)
     return chosen
 
 
@@ -203,7 +203,7 @@ async def _score(
     res: Resources,
     wanted: Extent,
 ) -> list[Scored]:
-    """The own sentences of these memories by their similarity to the query, nearest first."""
+    """The own sentences of these memories by their similarity to the query, nearest first; 0 if the embedder fails."""
     units = [
         (key, index, part)
         for key in keys
@@ -212,19 +212,14 @@ async def _score(
     ][:COMPARED_PARTS]
     if not units:
         return []
-    scores = await _similarities(query, [part.text for _, _, part in units], wanted.scope, res)
+    try:
+        asked = await res.embedder.embed_query(wanted.scope.workspace_id, query)
+        vectors = await res.embedder.embed(wanted.scope.workspace_id, [CleanText(part.text) for _, _, part in units])
+    except EmbeddingError:
+        return [(key, index, 0.0) for key, index, _ in units]
+    scores = [res.embedder.query_similarity(float(asked @ vector)) for vector in vectors]
     scored = [(key, index, score) for (key, index, _), score in zip(units, scores, strict=True)]
     return sorted(scored, key=lambda each: -each[2])
-
-
-async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> list[float]:
-    """Calibrated similarities of a query and each text; 0 if the embedder fails."""
-    try:
-        asked = await res.embedder.embed_query(scope.workspace_id, CleanText(query))
-        vectors = await res.embedder.embed(scope.workspace_id, [CleanText(text) for text in texts])
-    except EmbeddingError:
-        return [0.0] * len(texts)
-    return [res.embedder.query_similarity(float(asked @ vector)) for vector in vectors]
 
 
 def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | None = None) -> list[Scored]:

@@ -4,7 +4,7 @@ sentences that say the same elsewhere, those that depend on them, and the assist
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from service.conversations.statements import withdrawn
@@ -13,7 +13,7 @@ from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
 from service.language import lexemes, sentences, withdrawal
 from service.language.forgetting import forget_matching, forget_query
-from service.language.forgetting.forget_matching import ForgetText, Part
+from service.language.forgetting.forget_matching import LEFT_OUT, ForgetText, Part
 from service.language.forgetting.forget_query import ForgetQuery
 from service.language.talk.quotes import ASSISTANT, ASSISTANT_ROLES
 from service.language.withdrawal import Span
@@ -43,7 +43,7 @@ class ForgetTexts:
         return self.turns[key].role in ASSISTANT_ROLES
 
     def memory_of(self, key: MemoryKey) -> UUID:
-        """The memory that it is a version of; all versions of a memory are one candidate."""
+        """The memory that it is a version of, or that corrects it; all versions of a memory are one candidate."""
         return self.memories[key].version_of or key[0]
 
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
@@ -87,9 +87,23 @@ async def read(session: Session, wanted: Extent, *, with_deleted: bool) -> Forge
     hidden = await _hidden(session, [one.id for one in turns.values() if one.shown is not None])
     parts: dict[Key, list[Part]] = {key: forget_matching.split_parts(memory.text) for key, memory in memories.items()}
     parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}
+    memories |= _corrected(memories, parts)
     return ForgetTexts(
         memories, turns, parts, {(turn.conversation_id, turn.turn_index): turn.id for turn in turns.values()}
     )
+
+
+def _corrected(
+    memories: Mapping[MemoryKey, StoredText], parts: Mapping[Key, list[Part]]
+) -> dict[MemoryKey, StoredText]:
+    """Past statements as versions of what corrects them: "My flight is at 7." of "Sorry, 8." """
+    corrections = [key for key in memories if any(part.is_context and LEFT_OUT in part.text for part in parts[key])]
+    return {
+        key: replace(text, version_of=by[0])
+        for by in corrections
+        for key, text in memories.items()
+        if text.has_ended and text.version_of is None and forget_matching.is_corrected(parts[key], parts[by])
+    }
 
 
 async def _hidden(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:

@@ -296,3 +296,13 @@ async def test_of_a_message_only_the_sentence_that_is_meant_goes(
     assert (name in read, "harbour" in read) == (False, True)
     if purge:
         assert await tables.holding(name) == []
+
+
+async def test_a_correction_goes_with_what_it_corrects(client: AsyncClient) -> None:
+    for text in ("I like tea.", "I owe Sven 60 euros.", "Actually, 80 euros."):
+        body = {"messages": [{"role": "user", "content": text}], "infer": True, "session_id": "chat", **ALICE}
+        assert (await client.post("/v1/memories", json=body)).status_code == 200
+    done = await ask(client, "what I owe Sven")
+    assert len(done["memories"]) == 2
+    assert await left(client) == {"User: I like tea."}
+    assert [turn["content"] for turn in await transcript(client)] == ["I like tea."]

@@ -78,6 +78,27 @@ async def test_a_sentence_ends_after_a_month_and_an_abbreviation(client: AsyncCl
     assert [turn["content"].strip() for turn in await transcript(client)] == ["I have asthma."]
 
 
+CORRECTED = [
+    ("My flight is at 7.", "Sorry, 8.", "my flight", 2),
+    ("My weight is 80 kilos.", "Sorry, 82.", "my weight", 2),
+    ("The biopsy is on 3 May.", "Sorry, 4 May.", "that the biopsy is on 4 May", 2),
+    ("The biopsy is on 3 May.", "Sorry, 4 May.", "that the biopsy is on 3 May", 1),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "wish", "count"), CORRECTED)
+async def test_a_statement_and_its_correction_are_one(
+    client: AsyncClient, before: str, now: str, wish: str, count: int
+) -> None:
+    await say(client, "I like tea.")
+    await say(client, before)
+    await say(client, now)
+    answer = await say(client, f"Please forget {wish}.")
+    assert [each["event"] for each in answer["results"]] == ["DELETE"] * count
+    assert any(now in text for text in await left(client)) is (count == 1)
+    assert before not in await everything_read(client, "What do you know?")
+
+
 async def test_where_several_may_be_meant_nothing_goes(client: AsyncClient) -> None:
     for text in ("The phone contract ends in May.", "The phone contract costs 20 euros."):
         await store(client, text)

@@ -28,6 +28,7 @@ from service.queue.statements import queue
 
 Reason = Literal["deleted", "expired", "updated", "superseded"]
 
+# A deletion withdraws what was superseded, too, as the transcript shows that.
 SOURCES = text("""
     SELECT s.memory_id, s.turn_id, s.start, s."end", t.content, m.content AS memory
     FROM memory_source s
@@ -35,7 +36,8 @@ SOURCES = text("""
     JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
     WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
       AND NOT EXISTS (SELECT FROM withdrawn_span w
-                      WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id)
+                      WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id
+                        AND (w.reason <> 'superseded' OR :reason <> 'deleted'))
     ORDER BY s.turn_id, s.memory_id
 """)
 
@@ -108,7 +110,7 @@ async def withdraw(
 ) -> list[UUID]:
     """Withdraws the sentences that these memories came from; returns the turns, which the caller refreshes. To be
     called before the memories are deleted. `old_text`: what the memory said, if its text has already changed."""
-    rows = await direct.fetch(session, SOURCES, {"ids": list(ids)})
+    rows = await direct.fetch(session, SOURCES, {"ids": list(ids), "reason": why.reason})
     spans = [
         WithdrawnSpan(row.turn_id, *span_of(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
     ]

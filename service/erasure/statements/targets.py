@@ -27,7 +27,8 @@ from service.postgres.template import Template
 PAGE = 5_000
 
 MEMORIES = Template("""
-    SELECT m.id, m.content, m.created_at, m.version, m.version_of FROM memory m
+    SELECT m.id, m.content, m.created_at, m.version, m.version_of, m.t_invalid IS NOT NULL AS has_ended
+    FROM memory m
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR m.id > :after) ORDER BY m.id LIMIT :page
 """)
 
@@ -39,7 +40,7 @@ TURNS = Template("""
 # Texts of deleted memories in history; only a purge reaches them.
 GONE = Template("""
     SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version,
-           CAST(NULL AS uuid) AS version_of
+           CAST(NULL AS uuid) AS version_of, true AS has_ended
     FROM memory_history h
     WHERE {rows} AND h.old_memory IS NOT NULL
       AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = h.workspace_id AND m.id = h.memory_id)
@@ -83,13 +84,14 @@ FORGET_SPANS = text("DELETE FROM withdrawn_span WHERE workspace_id = :workspace 
 @dataclass(frozen=True, slots=True)
 class StoredText:
     """The text of a memory, live or archived (`version` > 0), or of a deleted one (0). `version_of`: the memory of
-    which it is a past version."""
+    which it is a past version. `has_ended`: it says until when it held."""
 
     id: UUID
     text: str
     created_at: datetime
     version: int
-    version_of: UUID | None = None
+    version_of: UUID | None
+    has_ended: bool
 
 
 @dataclass(frozen=True, slots=True)

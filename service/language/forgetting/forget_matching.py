@@ -98,6 +98,7 @@ _TAKES_UP: Final = re.compile(
     re.DOTALL,
 )
 _SPEAKER: Final = re.compile(rf"{SPEAKER}: ")
+_QUOTING: Final = re.compile(rf"^{SPEAKER}{SAYS}")
 _ADDED: Final = re.compile(r"\([^()]*\)")
 MOST_CONTEXT: Final = 1_000
 """Characters that end the quotation in front of a text."""
@@ -165,7 +166,7 @@ def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
     chosen = set(chosen)
     for index, part in enumerate(parts[1:], 1):
         before = parts[index - 1]
-        brief = before.is_context and len(part.text.split()) <= BRIEF
+        brief = before.is_context and (LEFT_OUT in before.text or len(part.text.split()) <= BRIEF)
         if index - 1 in chosen and (brief or speech_acts.depends(part.text)):
             chosen.add(index)
     return chosen
@@ -174,6 +175,17 @@ def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
 def normalise(text: str) -> str:
     """A sentence without added dates, case and punctuation, to compare it with other copies of it."""
     return re.sub(r"\W+", " ", _ADDED.sub("", text)).casefold().strip()
+
+
+LEFT_OUT: Final = "\u2026"
+"""Stands in a quotation for a value that was corrected."""
+
+
+def is_corrected(parts: Sequence[Part], by: Sequence[Part]) -> bool:
+    """Whether a text quotes a sentence without its value: "User said: My flight is at …. User: Sorry, 8." """
+    before, _, after = map(normalise, _QUOTING.sub("", by[0].text).partition(LEFT_OUT))
+    said = (normalise(part.text) for part in parts)
+    return bool(before) and any(each.startswith(before) and each.endswith(after) for each in said)
 
 
 def echoes(said: str, reply: str) -> bool:
