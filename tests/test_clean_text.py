@@ -22,7 +22,7 @@ MADE_OF_CLEAN_TEXTS = {
     "language/talk/quotes.py": 2,
     "erasure/forget_asked.py": 3,
     "erasure/forget_matched.py": 2,
-    "erasure/forget_plan.py": 2,
+    "erasure/forget_plan.py": 1,
     "memories/lifecycle.py": 1,
     "memories/review.py": 1,
     "memories/pipeline.py": 1,

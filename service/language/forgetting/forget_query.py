@@ -86,7 +86,8 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         if lexeme not in GENERIC_LEXEMES | roles
     )
     terms = terms - NAMING or terms  # "My dentist is Dr. Poe" has my dentist's name
-    whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
+    of_thing = any(_is_possessive(word) for word in words if subject and word.end == subject[-1][2])
+    whole = bool(names) and ((bool(_ALL.search(text)) and not of_thing) or joined or not terms)
     letters = frozenset(
         word.raw
         for at, word in enumerate(words)
