@@ -19,9 +19,9 @@ AS $$
     )
     (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
-    SELECT m.workspace_id, m.id
-    FROM kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
-    WHERE kept.days IS NOT NULL
+    (SELECT m.workspace_id, m.id
+     FROM kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
+     WHERE kept.days IS NOT NULL LIMIT max_rows)
     LIMIT max_rows
 $$;
 
