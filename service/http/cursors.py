@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,16 +11,12 @@ from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from annotated_types import Ge, Lt
-from fastapi import Depends, Query, Request
 from pydantic import AfterValidator, TypeAdapter
 
 from service.domain import sizes
 from service.domain.errors import InvalidInput
 
 T = TypeVar("T")
-
-NOT_FILTERS = frozenset({"cursor", "limit", "detail", "count"})
-"""Parameters that may change from page to page."""
 
 
 def cut(rows: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
@@ -70,15 +65,6 @@ class Cursor:
 
     def pack(self, *key: object) -> str:
         return pack(self.of_list, *key)
-
-
-def _of_request(request: Request, cursor: Annotated[str | None, Query(max_length=2_000)] = None) -> Cursor:
-    filters = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in NOT_FILTERS)
-    digest = hashlib.sha256(repr((request.scope["path"], filters)).encode()).hexdigest()
-    return Cursor(digest[:12], cursor)
-
-
-CursorOf = Annotated[Cursor, Depends(_of_request)]
 
 
 def pack(*key: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -19,6 +20,7 @@ from service.domain.scope import Scope
 from service.domain.sizes import MAX_NAME
 from service.http import errors, replica_reads
 from service.http.admission import address_of
+from service.http.cursors import Cursor
 from service.http.key_ring import KeyRing
 from service.http.query_parameters import fields_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, Channel, Name, ReadScopeFields
@@ -260,3 +262,16 @@ def session_of(request: Request) -> str | None:
     if detection.holds_secret(name):
         raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
     return name[:MAX_SESSION_CHARS] or None
+
+
+NOT_FILTERS = frozenset({"cursor", "limit", "detail", "count"})
+"""Parameters that may change from page to page."""
+
+
+def _cursor_of(request: Request, cursor: Annotated[str | None, Query(max_length=2_000)] = None) -> Cursor:
+    filters = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in NOT_FILTERS)
+    digest = hashlib.sha256(repr((request.scope["path"], filters)).encode()).hexdigest()
+    return Cursor(digest[:12], cursor)
+
+
+CursorOf = Annotated[Cursor, Depends(_cursor_of)]

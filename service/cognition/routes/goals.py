@@ -10,8 +10,8 @@ from pydantic import Field
 
 from service.cognition import goals
 from service.cognition.values import Goal, GoalDetails, GoalStatus
-from service.http import cursors, errors
-from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
+from service.http import errors
+from service.http.deps import Changer, CursorOf, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.schemas import (
@@ -145,7 +145,7 @@ async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     status: Annotated[GoalStatus | None, Query(description="Only goals with this status")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> GoalPage:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from service.cognition import procedures
 from service.cognition.values import LearnStrategyRequest, Strategy, StrategyMatch
-from service.http import cursors, errors
-from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
+from service.http import errors
+from service.http.deps import Changer, CursorOf, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
@@ -152,7 +152,7 @@ async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     task_type: Label = None,
     tool_name: Annotated[
         str | None, Query(min_length=1, max_length=100, description="Only strategies that use this tool")

@@ -13,7 +13,7 @@ from service.domain.errors import InvalidInput
 from service.domain.scope import Scope
 from service.domain.text import RedactionCount
 from service.http import cursors, errors
-from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
+from service.http.deps import AgentId, CallerOf, CursorOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
 from service.http.free_json import Payload
 from service.http.json_body import JsonRoute
 from service.http.schemas import (
@@ -142,7 +142,7 @@ async def list_tool_invocations(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     channel: OnlyChannel = None,
     conversation_id: Annotated[Id | None, Query()] = None,
     tool_name: Name = None,

@@ -28,6 +28,7 @@ from service.http.deps import (
     AgentId,
     CallerOf,
     Changer,
+    CursorOf,
     ListScopeOf,
     Reader,
     ResourcesOf,
@@ -87,7 +88,7 @@ async def list_conversations(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     limit: PageLimit = 100,
     include_archived: bool = False,
     consolidated: Annotated[
@@ -120,7 +121,7 @@ async def get_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     response: Response,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     limit: PageLimit = 100,
 ) -> ConversationDetailsResponse:
     """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag

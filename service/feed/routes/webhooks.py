@@ -11,8 +11,8 @@ from pydantic import Field
 from service.feed import webhooks
 from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryItem, DeliveryState, WebhookItem
 from service.feed.webhook_sender import WebhookTestResponse
-from service.http import cursors, errors
-from service.http.deps import Admin, ResourcesOf
+from service.http import errors
+from service.http.deps import Admin, CursorOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import (
@@ -130,7 +130,7 @@ async def list_webhook_deliveries(
     id: str,
     caller: Admin,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     state: Annotated[DeliveryState | None, Query(description="Only deliveries in this state")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> DeliveriesPage:

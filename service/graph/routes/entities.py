@@ -35,6 +35,7 @@ from service.http.deps import (
     CallerOf,
     Changer,
     ChannelName,
+    CursorOf,
     Deleter,
     Reader,
     ResourcesOf,
@@ -124,7 +125,7 @@ async def list_entity_relations(
     counts: CountsOf,
     scope: ScopeVisibleOf,
     edges: EdgeFilterOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> EntityRelationPage:
     """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the

@@ -14,8 +14,8 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from service.domain.job import JobName, JobRecord, JobState
-from service.http import cursors, errors
-from service.http.deps import CallerOf, ResourcesOf
+from service.http import errors
+from service.http.deps import CallerOf, CursorOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
@@ -139,7 +139,7 @@ class JobDetails(ResponseModel):
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     state: Annotated[
         list[JobState] | None,
         Query(max_length=len(get_args(JobState)), description="Repeatable; default queued, running, failed and dead"),

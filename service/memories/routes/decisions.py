@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.domain.memory import MemorySourceItem
-from service.http.cursors import CursorOf
-from service.http.deps import Changer, Reader, ResourcesOf
+from service.http.deps import Changer, CursorOf, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time

@@ -15,7 +15,7 @@ from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Revision
 from service.domain.query import Narrow, PageKey, SortField, SortOrder, TagMatch, TagMode, Validity
-from service.http import cursors, narrowing
+from service.http import cursors, deps, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
@@ -82,7 +82,7 @@ async def list_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
-    cursor: cursors.CursorOf,
+    cursor: deps.CursorOf,
     body: Annotated[NarrowingFields, fields_of(NarrowingFields)],
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     sort: Annotated[SortField, Query(description="Ties are ordered by id")] = "created_at",
@@ -140,7 +140,7 @@ async def list_memories_by_tag(
     note: AuditReadOf,
     used: CountUseOf,
     counts: CountsOf,
-    cursor: cursors.CursorOf,
+    cursor: deps.CursorOf,
     tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack matches slack:channel:general")] = "prefix",
@@ -221,7 +221,7 @@ async def get_memory_history(
     id: str,
     caller: Reader,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: deps.CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
 ) -> MemoryHistoryResponse:
     """Available for a deleted memory, too; 404 only for an id that never existed."""

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
 from service.domain.relation import Relation, RelationType, WalkOptions, WalkStep
-from service.http import cursors
-from service.http.deps import Reader, ResourcesOf, Writer
+from service.http.deps import CursorOf, Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
@@ -98,7 +97,7 @@ async def get_related_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
     types: Several = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
@@ -130,7 +129,7 @@ async def list_relations(
     id: str,
     caller: Reader,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""

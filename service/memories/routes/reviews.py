@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.http import cursors
-from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
+from service.http.deps import Changer, CursorOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
@@ -52,7 +51,7 @@ async def list_reviews(
     caller: Reader,
     scope: ReadScopeOf,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> ReviewPage:
     """Memories under review do not appear in searches or lists."""

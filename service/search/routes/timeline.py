@@ -10,7 +10,7 @@ from pydantic import Field
 from service.domain.errors import InvalidInput
 from service.domain.query import Window
 from service.http import cursors
-from service.http.deps import Reader, ReadScopeOf, ResourcesOf
+from service.http.deps import CursorOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import REPEATABLE, SplitAtCommas
 from service.http.reads import AuditReadOf
@@ -71,7 +71,7 @@ async def get_timeline(
     scope: ReadScopeOf,
     res: ResourcesOf,
     audit_read: AuditReadOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     types: Annotated[
         Annotated[list[EventKind], Field(max_length=4)] | None,
         SplitAtCommas,

@@ -12,8 +12,8 @@ from service.conversations import conversations
 from service.conversations.models import TurnListItem, turn_item
 from service.conversations.routes.conversations import ConversationId, OwnerOf
 from service.domain.query import is_answerable, is_probable
-from service.http import cursors, errors
-from service.http.deps import IncludeShared, ListScopeOf, Reader, ResourcesOf, ScopeOf
+from service.http import errors
+from service.http.deps import CursorOf, IncludeShared, ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, in_time, send_json, with_budget
 from service.http.schemas import Channel, Filled, Id, NextCursor, ResponseModel
@@ -91,7 +91,7 @@ async def list_recent_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ListScopeOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     channels: Channels = None,
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
@@ -119,7 +119,7 @@ async def search_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ScopeOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     query: Annotated[Filled, Query(min_length=1, max_length=MAX_QUERY, description="The query text")],
     channels: Channels = None,
     time_window_hours: Hours = None,

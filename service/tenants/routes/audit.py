@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.domain.request import Operation, Subject
 from service.http import cursors
-from service.http.deps import Auditor, ResourcesOf
+from service.http.deps import Auditor, CursorOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, OfUser, ResponseModel, Time
 from service.tenants import workspaces
@@ -81,7 +81,7 @@ class AuditPage(ResponseModel):
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     operation: Annotated[Operation | None, Query(description="Only this operation; retrieve: every read")] = None,
     memory_type: Annotated[
         Subject | None, Query(description="Only this kind of object; semantic: memories and changes of entities")

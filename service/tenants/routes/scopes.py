@@ -11,8 +11,7 @@ from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.deletion import ACCEPTED, scope_deletion_status
-from service.http import cursors
-from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, scope_of
+from service.http.deps import AgentId, ChannelName, CursorOf, Deleter, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
 from service.http.writes import CallOf, sends
@@ -60,7 +59,7 @@ class ChannelPage(ResponseModel):
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     type: Annotated[OwnerKind | None, Query(description="Only these")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> ScopePage:
@@ -99,7 +98,7 @@ async def delete_scope(
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,
-    cursor: cursors.CursorOf,
+    cursor: CursorOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
