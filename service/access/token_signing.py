@@ -16,7 +16,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from service.access.statements import keys
-from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
+from service.domain.access import Caller, Right, Wall
 from service.domain.errors import Unauthenticated
 from service.kit.process import import_module
 from service.postgres.engine import Database
@@ -120,6 +120,6 @@ def caller_of(claims: Claims, key: Caller | None, now: datetime) -> Caller:
         key,
         rights=frozenset(right for right in keys.rights_of(claims.rights) if key.may(right)),
         wall=wall,
-        defaults=NO_DEFAULTS if any(key.defaults.leaves(wall)) else key.defaults,
+        defaults=replace(key.defaults, **dict.fromkeys(key.defaults.leaves(wall))),
         expires_at=min(ends),
     )

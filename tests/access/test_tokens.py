@@ -46,6 +46,14 @@ async def test_a_token_reaches_its_user_and_nobody_else(client: AsyncClient, app
         assert (await alice.get(f"/v1/memories/{own}", headers=headers)).status_code == 200
 
 
+async def test_it_keeps_the_defaults_of_its_key_that_lie_inside_its_wall(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client, defaults={"user_id": "bob", "channel": "work"})
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        stored = await body_of(alice.post("/v1/memories", json={"content": "Alice's boat", "infer": False}), 201)
+        kept = (await alice.get(f"/v1/memories/{stored['results'][0]['id']}")).json()
+    assert (kept["user_id"], kept["channel"]) == ("alice", "work")
+
+
 async def test_it_expires(client: AsyncClient, app: FastAPI, clock: SetClock) -> None:
     token = await minted(app, (await a_key(client))["api_key"], expires_in_s=60)
     async with client_of(app, token) as alice:
