@@ -161,6 +161,26 @@ async def test_what_is_asked_about_the_speaker_takes_the_own_statement(client: A
     assert await left(client) == {"Paul lives in Ulm."}
 
 
+OWN_THINGS = [
+    ("My salary is 4100 euros.", "Greta's salary is 5200 euros.", "my salary"),
+    ("My new address is Rosenweg 5.", "My mother's address is Lindweg 9.", "my address"),
+    ("I have asthma.", "My son has asthma.", "my asthma"),
+    ("The garden shed is green.", "Our neighbour's garden shed is red.", "my garden shed"),
+    ("The car has a dent.", "Paul has a car.", "my car"),
+]
+"""Each with a statement about the same thing of somebody else, and the query."""
+
+
+@pytest.mark.parametrize(("own", "other", "query"), OWN_THINGS)
+async def test_a_thing_of_the_speaker_is_not_that_of_somebody_else(
+    client: AsyncClient, own: str, other: str, query: str
+) -> None:
+    await store(client, own)
+    await store(client, other)
+    await ask(client, query)
+    assert await left(client) == {other}
+
+
 async def test_sentences_of_turns_go_with_their_memories_and_by_themselves(
     resources: Resources, tenant: Tenant
 ) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from tests.conversations.test_withdrawn import ALICE, everything_read, transcript
-from tests.erasure.test_forget import NOT_STORED, OF_THE_SPEAKER, left
+from tests.erasure.test_forget import NOT_STORED, OF_THE_SPEAKER, OWN_THINGS, left
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of
 from tests.support.calls import store
@@ -132,6 +132,17 @@ async def test_a_request_about_the_user_takes_nothing_about_somebody_else(
     answer = await say(client, f"Please forget {query}.")
     assert answer["results"] == []
     assert await left(client) == {f"User: {own}", f"User: {other}"}
+
+
+@pytest.mark.parametrize(("own", "other", "query"), OWN_THINGS)
+async def test_a_request_about_a_thing_takes_that_of_the_user(
+    client: AsyncClient, own: str, other: str, query: str
+) -> None:
+    await store(client, own)
+    await store(client, other)
+    answer = await say(client, f"Please forget {query}.")
+    assert [each["old_memory"] for each in answer["results"]] == [own]
+    assert await left(client) == {other}
 
 
 async def test_of_two_who_do_the_same_the_user_is_meant(client: AsyncClient) -> None:

@@ -148,17 +148,21 @@ def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[
 
 
 def is_about_another(query: ForgetQuery, sentence: str) -> bool:
-    """Whether a query is about the speaker ("where I live") and a sentence is not: it says no "I", nor "my" of a word
-    of the query ("My sister lives in Ulm." has "my sister", not "my live"), nor begins with one ("Lives in Ulm.")."""
-    if not query.is_own:
+    """Whether a query is about the speaker ("where I live", "my salary") and a sentence is not: it says no "I", nor
+    "my" of a word of the query ("My sister lives in Ulm." has "my sister", not "my live"), nor begins with one ("Lives
+    in Ulm."). Of a thing it must say that somebody else has it: "Greta's salary", "My son has asthma." """
+    if not (query.is_own or query.is_of_own):
         return False
-    before = "my"
+    before, has_other, is_said = "my", query.is_own, False
     for word in identifiers.split_words(sentence):
         person = forget_query.person_of(word)
-        if person == "i" or word.key == "user" or (before == "my" and query.terms & {*lexemes.lexemes(word.raw)}):
+        is_thing = not query.terms.isdisjoint(lexemes.lexemes(word.raw))
+        if person == "i" or word.key == "user" or (before == "my" and is_thing):
             return False
+        is_said |= is_thing
+        has_other |= not is_said and (word.key == "has" or forget_query.is_possessive(word))
         before = person
-    return True
+    return has_other
 
 
 def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:

@@ -55,8 +55,8 @@ class ForgetQuery:
     """A parsed query. `names`: forms of one name, or several names that were joined by "and"; `everything`: all texts
     with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
     which a text must have, too. `has_owner`: whether it says whose thing is meant ("Omar's bike", "my wife's bike").
-    `is_own`: whether it speaks of the speaker ("where I live"). `roles`: lexemes of what somebody is to the speaker
-    ("my colleague Anna"). `text`: the query as it was sent."""
+    `is_own`: whether it speaks of the speaker ("where I live"), `is_of_own`: of a thing of the speaker ("my salary").
+    `roles`: lexemes of what somebody is to the speaker ("my colleague Anna"). `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]
@@ -66,6 +66,7 @@ class ForgetQuery:
     letters: frozenset[str] = frozenset()
     has_owner: bool = False
     is_own: bool = False
+    is_of_own: bool = False
     roles: frozenset[str] = frozenset()
 
 
@@ -86,16 +87,17 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         if lexeme not in GENERIC_LEXEMES | roles
     )
     terms = terms - NAMING or terms  # "My dentist is Dr. Poe" has my dentist's name
-    of_thing = any(_is_possessive(word) for word in words if subject and word.end == subject[-1][2])
+    of_thing = any(is_possessive(word) for word in words if subject and word.end == subject[-1][2])
     whole = bool(names) and ((bool(_ALL.search(text)) and not of_thing) or joined or not terms)
     letters = frozenset(
         word.raw
         for at, word in enumerate(words)
         if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
     )
-    has_owner = any(map(_is_possessive, words))
+    has_owner = any(map(is_possessive, words))
     is_own = any(person_of(word) == "i" for word in words)
-    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own, roles)
+    is_of_own = not has_owner and not names and any(person_of(word) == "my" for word in words)
+    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own, is_of_own, roles)
 
 
 def person_of(word: Word) -> str:
@@ -145,7 +147,7 @@ def _phrases(text: str, words: Sequence[Word], is_name: Callable[[str], bool]) -
             if kind is None and at and _is_foreign_my(words[at - 1]) and word.kind == "word":
                 kind = True  # "mi hermano"
         broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
-        if run and (kind is None or broken or _is_possessive(run[-1][0])):
+        if run and (kind is None or broken or is_possessive(run[-1][0])):
             yield from _build_name(run)
             run = []
         if word is not None and kind is not None:
@@ -186,7 +188,7 @@ def _has_no_case(raw: str) -> bool:
     return not raw.isascii() and raw.upper() == raw.lower() and any(map(str.isalpha, raw))
 
 
-def _is_possessive(word: Word) -> bool:
+def is_possessive(word: Word) -> bool:
     return word.raw.translate({0x2019: "'"}).endswith(("'s", "s'"))
 
 
@@ -211,7 +213,7 @@ def roles_before(words: Sequence[Word], starts: Collection[int]) -> frozenset[st
     return frozenset(
         lexeme
         for owner, role, name in zip(words, words[1:], words[2:], strict=False)
-        if person_of(owner) == "my" and name.start in starts and not _is_possessive(role)
+        if person_of(owner) == "my" and name.start in starts and not is_possessive(role)
         for lexeme in lexemes.lexemes(role.raw)
     )
 
