@@ -168,13 +168,15 @@ async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
             query = messages[number].clean[start:end]
         plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)
     is_known = bool(sentences) or plan.explanation == SEVERAL or plan.matched in ("identifier", "name", "words")
-    if wish.sort == "named" and is_known:
-        wish = replace(wish, odds=max(wish.odds, SURE))
+    if wish.sort == "named":
+        wish = replace(wish, odds=max(wish.odds, SURE) if is_known else LIKELY)
     if not wish.is_sure:
         return AskedToForget(index, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
-        count = len(sentences) or int(wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start))
-        warning = DONE.format(memories=0, sentences=count) if count else _not_clear(plan)
+        warning = _not_clear(plan)
+        says_it = wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start)
+        count = len(sentences) or int(says_it or (wish.has_lead and warning == UNKNOWN))
+        warning = DONE.format(memories=0, sentences=count) if count else warning
         return AskedToForget(index, wish, None, warning, sentences)
     if not draft.options.may_delete:
         return AskedToForget(index, wish, None, NO_RIGHT, sentences)

@@ -13,17 +13,11 @@ from typing import Final
 
 from service.language import sentences
 from service.language.forgetting import request_head
-from service.language.forgetting.request_head import Sort
+from service.language.forgetting.request_head import POSSIBLE, Sort
 from service.language.talk.passages import passages
-
-POSSIBLE: Final = -1.5
-"""Log odds by its words from which a sentence is looked at more closely, by its vector."""
 
 SURE, SURE_WITHOUT_OBJECT, LIKELY = 0.5, 2.0, 0.0
 """Log odds from which a sentence is a request, also where it names no object, and from which it may be one."""
-
-LEADS: Final = -3.0
-"""Log odds from which a sentence may say what "get rid of it" after it means: "I regret telling you about ..."."""
 
 MOST_CHARS: Final = 500
 """A longer sentence states something and is not an order."""
@@ -45,13 +39,14 @@ _GAP: Final = 20
 class ForgetWish:
     """A half-open span of a message with the log odds that it asks to forget, and the words that say what: a statement
     ("that I have a cat"), everything about something, a thing ("named": if it is known; "unsure": it may not be asked
-    for now), or "" for the last words."""
+    for now), or "" for the last words. `has_lead`: these stand in the sentence before, which is part of the span."""
 
     start: int
     end: int
     odds: float
     query: str
     sort: Sort
+    has_lead: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -59,15 +54,21 @@ class ForgetWish:
 
 
 def find_possible(text: str) -> list[ForgetWish]:
-    """The sentences of a message that may ask to forget, by their words; one that names two things, for each."""
-    return [
-        ForgetWish(start, end, odds, each, sort)
-        for start, end in own_sentences(text)
-        if not _is_quoted(text, start, end)
-        for odds, query, sort in [request_head.read(text[start:end], POSSIBLE)]
-        if odds >= POSSIBLE
-        for each in _objects(query, sort)
-    ]
+    """The sentences of a message that may ask to forget, by their words; one that names two things, for each. Before
+    one that names no object stands the sentence that may name it."""
+    wishes: list[ForgetWish] = []
+    before: tuple[int, int] | None = None
+    for start, end in own_sentences(text):
+        if _is_quoted(text, start, end):
+            before = None
+            continue
+        odds, query, sort = request_head.read(text[start:end], POSSIBLE)
+        if odds >= POSSIBLE:
+            if before and not query and before not in ((wish.start, wish.end) for wish in wishes):
+                wishes.append(ForgetWish(before[0], before[1], *request_head.read(text[slice(*before)])))
+            wishes += [ForgetWish(start, end, odds, each, sort) for each in _objects(query, sort)]
+        before = (start, end)
+    return wishes
 
 
 def _objects(query: str, sort: Sort) -> Sequence[str]:
@@ -85,10 +86,10 @@ def choose_likely(text: str, candidates: Sequence[ForgetWish]) -> list[ForgetWis
         follows = before is not None and not text[before.end : wish.start].strip()
         if before is not None and follows and before.query and wish.odds >= LIKELY and not wish.query:
             wishes = [wish for wish in wishes if wish.end != before.end]
-            wish = replace(before, end=wish.end, odds=max(before.odds, wish.odds))
+            wish = replace(before, end=wish.end, odds=max(before.odds, wish.odds), has_lead=True)
         if wish.odds >= LIKELY or wish.sort == "named":
             wishes.append(wish)
-        before = wish if wish.odds >= LEADS else None
+        before = wish
     return wishes
 
 

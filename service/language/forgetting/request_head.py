@@ -28,6 +28,9 @@ HEADS: Final = (*OBJECTS, "end")
 ASKS_SIZE, HEAD_SIZE = 1 << 15, 1 << 13
 """The number of weights for features of a sentence, and for each head."""
 
+POSSIBLE: Final = -1.5
+"""Log odds by its words from which a sentence is looked at more closely, by its vector."""
+
 PAD: Final = 3
 """Empty tokens around a sentence."""
 
@@ -40,7 +43,7 @@ OTHER, NAME = "\u2026", "\u2026N"
 MOST_ODDS: Final = 5.0
 """Log odds of a beginning or an end of an object are cut here, so that one does not outweigh a missing other."""
 
-LEAST_ODDS: Final = -1.0
+LEAST_ODDS: Final = -2.5
 """The sum of both from which a sentence names an object."""
 
 NO_VECTOR: Final = -0.1
@@ -114,10 +117,10 @@ def load(path: Path = WEIGHTS) -> RequestWeights:
     return RequestWeights(kept["known"], kept["patterns"], asks, heads, vector, kept["bias"], kept["embedder"])
 
 
-def read(text: str, least: float) -> tuple[float, str, Sort]:
+def read(text: str, least: float = -np.inf) -> tuple[float, str, Sort]:
     """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort: what the
-    model finds, else what lies between unknown words, else "" and "said". The object of a plain order is "named", one
-    of a sentence that may not ask for it now "unsure"."""
+    model finds; else, where it may ask, what lies between unknown words; else "" and "said". The object of a plain
+    order is "named", one of a sentence that may not ask for it now "unsure"."""
     words = find_spans(text)
     padded = tokens(text, words, _fitted.known)
     odds = float(_fitted.asks[sentence_features(padded)].sum()) + _fitted.bias[0]
@@ -141,7 +144,7 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
     is_unsure = _UNSURE.search(kinds) is not None
     if pairs[first, last] < LEAST_ODDS:
         unknown = [at for at, (word, _) in enumerate(padded[PAD:-PAD]) if word in (OTHER, NAME)]
-        if not unknown:
+        if not unknown or odds < POSSIBLE:
             names_last = "all" not in kinds or "said" in kinds or "that" in kinds
             return (odds, "", "said") if names_last and not is_unsure else (odds, "everything", "everything")
         first, last, sort = unknown[0], unknown[-1], "thing"
@@ -204,6 +207,7 @@ def sentence_features(padded: Sequence[Token]) -> list[int]:
     classes = [kind for word, kind in row if kind != word][:MOST_CLASSES]
     features += [f"{one}>{other}" for at, one in enumerate(classes) for other in classes[at + 1 :]]
     features += [f"{one}>>{other}" for one, other in zip(["", *classes], [*classes, ""], strict=True)]
+    features.append(f"{min(len(row) // 10, 5)} tens")
     return [zlib.crc32(token.encode()) % ASKS_SIZE for token in dict.fromkeys(features)]
 
 
