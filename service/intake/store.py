@@ -201,13 +201,19 @@ class _BatchRun:
         """Stores all items; one that may ask to forget finds what is stored by those before it alone."""
         waiting: list[int] = []
         for number, item in self._items.items():
-            if isinstance(item.draft, ConversationDraft) and _may_ask_to_forget(item.draft):
+            if isinstance(item.draft, ConversationDraft) and await self._may_ask_to_forget(item.draft):
                 await self._run_together(waiting)
                 await self._store_one(number)
                 waiting = []
             else:
                 waiting.append(number)
         await self._run_together(waiting)
+
+    async def _may_ask_to_forget(self, conversation: ConversationDraft) -> bool:
+        for text in [draft.raw for draft in conversation.drafts] if conversation.infer else []:
+            if await self._res.rules.run_if_long(len(text), forget_requests.find_possible, text):
+                return True
+        return False
 
     async def _run_together(self, items: Sequence[int]) -> None:
         """Stores the texts of a scope in order, TEXTS_PER_TRANSACTION together, so that each part sees the memories of
@@ -285,7 +291,3 @@ class _BatchRun:
         serialize = self._items[number].call.serialize
         assert serialize is not None, "each item has its serializer"
         return serialize(stored)
-
-
-def _may_ask_to_forget(conversation: ConversationDraft) -> bool:
-    return conversation.infer and any(forget_requests.find_possible(draft.raw) for draft in conversation.drafts)
