@@ -30,7 +30,7 @@ CLAUSE = re.compile(
     r"(?i)\s*[,;:\u2014]\s*(?:(?:and|so|because|since)\s+)?(?=(?:i|we|you|he|she|it|they|this|that|there|my|our|your|his"
     r"|her|its|their|the|an?)\b)|,?\s+(?:because|since)\b"
 )
-"""Where a clause ends. What follows is a reason, a start ("since May") or a clause with a subject of its own."""
+"""The end of a clause, before a reason, a start ("since May") or another clause with its own subject."""
 _PAST_TIME = re.compile(r"\b(?:last|ago|(?:19|20)\d\d)\b")
 _IN_MONTH = re.compile(rf"(?i)\b(?:in|on)(?: early| late| \d{{1,2}}(?:st|nd|rd|th)?)? {MONTH}")
 _UNDATED = re.compile(r"(?i)\b(?:when|while(?! ago)|before|after(?! all)|(?:ages|decades|long|time|many years) ago)\b")
