@@ -235,14 +235,16 @@ async def test_what_has_faded_is_archived_and_comes_back(database: Database, res
     assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
 
 
-FADED = """
-    WITH old AS (
+MEMORIES = """
         INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
                             importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
         SELECT :workspace, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), 'Context', 1, 'explicit', 0.5, 5,
                now(), 'stored', now(), now()
-        FROM generate_series(1, 250) n RETURNING *
-    )
+        FROM generate_series(1, :count) n RETURNING *
+"""
+
+FADED = f"""
+    WITH old AS ({MEMORIES})
     INSERT INTO memory_stat (workspace_id, memory_id, last_accessed, relevance)
     SELECT workspace_id, id, now(), 0.01 FROM old
 """
@@ -252,7 +254,7 @@ async def test_what_has_faded_is_archived_in_batches_that_read_nothing_else(
     database: Database, res: Resources, workspace: UUID, tables: Tables
 ) -> None:
     async with database.begin(workspace) as session:
-        await session.execute(text(FADED), {"workspace": workspace})
+        await session.execute(text(FADED), {"workspace": workspace, "count": 250})
     await tables.fetch("ANALYZE memory, memory_stat")
     async with database.read(workspace) as session:
         first = await fading.list_faded(session, after=NIL_ID, batch=100)
@@ -265,14 +267,8 @@ async def test_what_has_faded_is_archived_in_batches_that_read_nothing_else(
     assert [row[0] for row in audited] == [100, 100, 50]
 
 
-UNNAMED = """
-    WITH said AS (
-        INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
-                            importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
-        SELECT :workspace, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), 'Context', 1, 'explicit', 0.5, 5,
-               now(), 'stored', now(), now()
-        FROM generate_series(1, 400) n RETURNING *
-    ), named AS (
+UNNAMED = f"""
+    WITH said AS ({MEMORIES}), named AS (
         INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by, salience, first_seen)
         SELECT :workspace, gen_random_uuid(), 'alice', n::text, n::text, 'person', 'rules', 0.01, '2020-01-01'
         FROM generate_series(1, 100) n RETURNING *
@@ -293,7 +289,7 @@ async def test_the_removal_of_entities_goes_on_where_it_was_and_reads_no_mention
     is_analysed: bool,
 ) -> None:
     async with database.begin(workspace) as session:
-        await session.execute(text(UNNAMED), {"workspace": workspace})
+        await session.execute(text(UNNAMED), {"workspace": workspace, "count": 400})
     if is_analysed:
         await tables.fetch("ANALYZE memory, entity, memory_entity")
     ids = sorted(row.id for row in await fetch(database, workspace, "SELECT id FROM entity"))
