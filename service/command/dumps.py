@@ -15,12 +15,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from service.command.rest import Api
+from service.command.rest import Api, Refused
 from service.command.terminal import Advance, CommandError
 from service.domain import moments, sizes
 from service.domain.kinds import MemoryType
@@ -37,10 +39,11 @@ EDGE_TYPES = frozenset(map(str, (*AUTHORABLE, RelationType.SIMILAR_TO)))
 @dataclass(frozen=True, slots=True)
 class Record:
     """What a dump holds: a memory, or an edge between memories, as the `fields` of a request. `source`: the id of the
-    memory where an edge begins."""
+    memory where an edge begins; `place`: its place in the file."""
 
     fields: Fields
     source: str = ""
+    place: str = ""
 
 
 @dataclass(slots=True)
@@ -58,10 +61,12 @@ class Owner:
 
 @dataclass(slots=True)
 class Report:
-    """The records that could not be imported, counted by reason, with some of the ids."""
+    """The records that could not be imported, counted by reason, with some of the ids. `refused`: a sentence for each
+    that is broken, or that the server refused."""
 
     lost: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
 
     def note(self, reason: str, id: object = None) -> None:
         self.lost[reason] += 1
@@ -77,39 +82,52 @@ def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Reco
         raise CommandError(f"{path} is not there.")
     try:
         yield from READERS[source](path, owner, report)
-    except (AttributeError, KeyError, TypeError) as exc:
-        raise CommandError(f"{path} is not a dump of {source}: a record has another form ({exc}).") from exc
+    except TypeError as exc:
+        raise CommandError(f"{path} is not a dump of {source}: it has another form ({exc}).") from exc
+
+
+Convert = Callable[[Any, Owner, Report], Iterator[Record]]
+
+
+def _convert(rows: Iterable[tuple[str, Any]], convert: Convert, owner: Owner, report: Report) -> Iterator[Record]:
+    """The records of rows, with their places. A row that is broken is reported, and does not stop the others."""
+    for place, row in rows:
+        try:
+            if not isinstance(row, dict):
+                raise TypeError("not an object")
+            place += f" (id {row['id']})" if "id" in row else ""
+            for record in convert(row, owner, report):
+                yield replace(record, place=place)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            report.refused.append(f"{place}: has another form ({exc})")
 
 
 # -- mem0
 
 
 def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
-    for row in _objects(path, ("results", "memories")):
-        payload = _parse(row.get("payload"))
-        if payload:  # a row of its table
-            named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
-            extra = {name: value for name, value in payload.items() if name not in named and value is not None}
-            fields = {
-                **payload,
-                "memory": payload.get("data"),
-                "metadata": {**extra, **(payload.get("metadata") or {})},
-            }
-            report.note("vectors of the table: made again by this service's embedder")
-        else:
-            fields = dict(row)
-        yield from _memory(
-            owner,
-            report,
-            id=row.get("id"),
-            content=fields.get("memory") or fields.get("text"),
-            whose=fields,
-            metadata={**(fields.get("metadata") or {}), **_some(fields, "app_id", "actor_id", "role", "immutable")},
-            tags=fields.get("categories") or [],
-            timestamp=fields.get("created_at"),
-            updated_at=fields.get("updated_at"),
-            expires_at=fields.get("expiration_date"),
-        )
+    return _convert(_objects(path, ("results", "memories"), report), _mem0_memory, owner, report)
+
+
+def _mem0_memory(row: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+    fields = row
+    if payload := _parse(row.get("payload")):  # a row of its table
+        named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
+        extra = {name: value for name, value in payload.items() if name not in named and value is not None}
+        fields = {**payload, "memory": payload.get("data"), "metadata": {**extra, **_metadata(payload)}}
+        report.note("vectors of the table: made again by this service's embedder")
+    yield from _memory(
+        owner,
+        report,
+        id=row.get("id"),
+        content=fields.get("memory") or fields.get("text"),
+        whose=fields,
+        metadata={**_metadata(fields), **_some(fields, "app_id", "actor_id", "role", "immutable")},
+        tags=fields.get("categories") or [],
+        timestamp=fields.get("created_at"),
+        updated_at=fields.get("updated_at"),
+        expires_at=fields.get("expiration_date"),
+    )
 
 
 # -- AutoMem
@@ -128,34 +146,45 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
         yield from _automem_points(graph, owner, report)
         return
     ids: dict[Any, str] = {}
-    for node in document["nodes"]:
-        if "Memory" not in node.get("labels", ()):
-            report.note("nodes that are no memories: entities and patterns are found again")
-            continue
-        properties = node["properties"]
-        for made in _automem_memory(properties, owner, report):
-            ids[node["id"]] = made.fields["id"]
-            yield made
-    for each in document.get("relationships", ()):
-        source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
-        if source is None or target is None or source == target:
-            report.note("relations to what is not a memory here")
-        elif each["type"] not in EDGE_TYPES:
-            report.note(f"relations of the type {each['type']}")
-        else:
-            properties = {name: value for name, value in (each.get("properties") or {}).items() if value is not None}
-            strength = properties.pop("strength", None)
-            strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
-            fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
-            yield Record(fields, source)
+    yield from _convert(_number("node", document["nodes"]), partial(_automem_node, ids), owner, report)
+    edges = _number("relationship", document.get("relationships") or ())
+    yield from _convert(edges, partial(_automem_relationship, ids), owner, report)
+
+
+def _automem_node(ids: dict[Any, str], node: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+    """`ids`: gets the id of the memory here for that of the node."""
+    if "Memory" not in node.get("labels", ()):
+        report.note("nodes that are no memories: entities and patterns are found again")
+        return
+    for made in _automem_memory(node["properties"], owner, report):
+        ids[node["id"]] = made.fields["id"]
+        yield made
+
+
+def _automem_relationship(ids: Mapping[Any, str], each: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+    source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
+    if source is None or target is None or source == target:
+        report.note("relations to what is not a memory here")
+    elif each["type"] not in EDGE_TYPES:
+        report.note(f"relations of the type {each['type']}")
+    else:
+        properties = {name: value for name, value in (each.get("properties") or {}).items() if value is not None}
+        strength = properties.pop("strength", None)
+        strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
+        fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
+        yield Record(fields, source)
 
 
 def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
     report.note("relations: they are in the file of the graph (falkordb), which is not there")
-    for each in _objects(path, ("points", "memories", "results")):
-        payload = each.get("payload") or each.get("memory")
-        fields = payload if isinstance(payload, dict) else each
-        yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
+    rows = _objects(path, ("points", "memories", "results"), report)
+    yield from _convert(rows, _automem_point, owner, report)
+
+
+def _automem_point(each: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+    payload = each.get("payload") or each.get("memory")
+    fields = payload if isinstance(payload, dict) else each
+    yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
 
 
 def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Record]:
@@ -179,7 +208,7 @@ def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Re
         id=fields.get("id"),
         content=fields.get("content"),
         whose=fields,
-        metadata=_parse(fields.get("metadata")) or {},
+        metadata=_metadata(fields),
         tags=fields.get("tags") or [],
         timestamp=fields.get("timestamp"),
         updated_at=fields.get("updated_at"),
@@ -213,7 +242,7 @@ def _memory(
     kept = {f"foreign_{name}" if name in RESERVED_METADATA else name: value for name, value in metadata.items()}
     if kept.keys() != metadata.keys():
         report.note("names of metadata that are fields here: kept as foreign_...", id)
-    fields: Fields = {"id": _uuid(id, content), "content": content, "dedup": False, "metadata": kept, **ids}
+    fields: Fields = {"id": _uuid(id or [content, ids]), "content": content, "dedup": False, "metadata": kept, **ids}
     if id is not None and fields["id"] != str(id).lower():
         kept.setdefault("foreign_id", str(id))
     for name, value in more.items():
@@ -227,12 +256,12 @@ def _memory(
     yield Record(fields)
 
 
-def _uuid(id: Any, content: str) -> str:
+def _uuid(id: Any) -> str:
     """The id itself if it is a UUID, else one that is always the same for it."""
     try:
         return str(UUID(str(id)))
     except ValueError:
-        return str(uuid5(NAMESPACE_URL, f"loxodon:import:{id or content}"))
+        return str(uuid5(NAMESPACE_URL, f"loxodon:import:{id}"))
 
 
 def _time(value: Any) -> str | None:
@@ -247,12 +276,20 @@ def _some(fields: Mapping[str, Any], *names: str) -> Fields:
     return {name: fields[name] for name in names if fields.get(name) not in (None, "", False)}
 
 
+def _metadata(fields: Mapping[str, Any]) -> Fields:
+    """The metadata of a record; raises TypeError for what is no object."""
+    given = fields.get("metadata") or {}
+    if (metadata := _parse(given)) or given in ({}, "{}"):
+        return metadata
+    raise TypeError("metadata: must be an object")
+
+
 def _parse(value: Any) -> Fields:
     """An object, which some keep as a string of JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (RecursionError, ValueError):
             return {}
     return value if isinstance(value, dict) else {}
 
@@ -267,7 +304,7 @@ def _latest(path: Path, store: str) -> Path | None:
 
 def _text(path: Path) -> Iterable[str]:
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
             yield from file
     except (OSError, EOFError, UnicodeDecodeError) as exc:
         raise CommandError(f"{path} cannot be read: {exc}.") from exc
@@ -276,29 +313,36 @@ def _text(path: Path) -> Iterable[str]:
 def _document(path: Path) -> Any:
     try:
         return json.loads("".join(_text(path)))
-    except ValueError as exc:
+    except (RecursionError, ValueError) as exc:
         raise CommandError(f"{path} is not valid JSON: {exc}.") from exc
 
 
-def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
-    """The objects of a JSON document (a list, or the lists with these names), or of JSON lines."""
+def _objects(path: Path, lists: tuple[str, ...], report: Report) -> Iterator[tuple[str, Any]]:
+    """The members of a JSON document (a list, or the lists with these names), or the values of JSON lines, each with
+    its place."""
     if path.is_dir():
         raise CommandError(f"{path} is a folder: name a file.")
-    first = _parse(next((line for line in _text(path) if line.strip()), ""))
-    if first and not set(lists) & first.keys():
-        for number, line in enumerate(_text(path), 1):
+    head = [line.strip() for line in islice(filter(str.strip, _text(path)), 2)]
+    first = _parse(head[0]) if head else {}
+    are_lines = bool(first) or [line[0] for line in head] == ["{", "{"]  # the first may be the broken one
+    if are_lines and not set(lists) & first.keys():
+        for place, line in _number("line", _text(path)):
             if line.strip():
                 try:
-                    yield json.loads(line)
-                except ValueError as exc:
-                    raise CommandError(f"{path}, line {number}, is not valid JSON: {exc}.") from exc
+                    yield place, json.loads(line)
+                except (RecursionError, ValueError):
+                    report.refused.append(f"{place}: is not valid JSON")
     else:
         document = _document(path)
         if isinstance(document, dict):
             document = [each for name in lists for each in document.get(name) or []]
-        if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
+        if not isinstance(document, list):
             raise CommandError(f"{path} holds no list of objects, nor one under {' or '.join(lists)}.")
-        yield from document
+        yield from _number("record", document)
+
+
+def _number(what: str, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{what} {number}", row) for number, row in enumerate(rows, 1))
 
 
 READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
@@ -315,37 +359,46 @@ class DumpImport:
     rest: Api
     stored: Counter[str] = field(default_factory=Counter)
     report: Report = field(default_factory=Report)
-    waiting: list[dict[str, Any]] = field(default_factory=list)
+    waiting: list[Record] = field(default_factory=list)
 
     def send(self, record: Record) -> None:
         if not record.source:
-            together = sum(sizes.weight(each["content"]) for each in [*self.waiting, record.fields])
+            together = sum(len(each.fields["content"].encode(errors="replace")) for each in [*self.waiting, record])
             if len(self.waiting) >= sizes.MAX_BATCH_ITEMS or together > sizes.MAX_TEXTS:
                 self.flush()
-            self.waiting.append(record.fields)
+            self.waiting.append(record)
             return
         self.flush()  # edges lead to memories that are there
         try:
             self.rest.send("POST", f"/v1/memories/{record.source}/relations", record.fields)
-        except CommandError as exc:
-            if not self.rest.answered:
-                raise
-            self.report.note(f"edges that were refused: {exc}", record.source)
-        else:
             self.stored["edges"] += 1
+        except Refused as exc:
+            self.report.refused.append(f"{record.place}: {exc}")
 
     def flush(self) -> None:
         """Stores the memories that wait."""
-        items, self.waiting = self.waiting, []
-        if not items:
-            return
+        records, self.waiting = self.waiting, []
+        if records:
+            self._store(records)
+
+    def _store(self, records: list[Record]) -> None:
+        """Stores memories in one batch; if it is refused, in two halves, down to the single one that is refused."""
+        items = [record.fields for record in records]
         key = hashlib.sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
-        answer = self.rest.send("POST", "/v1/memories/batch", {"items": items}, idempotency_key=f"import-{key}")
-        for item, done in zip(items, answer["results"], strict=True):
+        try:
+            answer = self.rest.send("POST", "/v1/memories/batch", {"items": items}, idempotency_key=f"import-{key}")
+        except Refused as exc:
+            if len(records) == 1:
+                self.report.refused.append(f"{records[0].place}: {str(exc).removeprefix('items[0].')}")
+            else:
+                self._store(records[: len(records) // 2])
+                self._store(records[len(records) // 2 :])
+            return
+        for record, done in zip(records, answer["results"], strict=True):
             if done["error"] is None:
                 self.stored["memories"] += 1
             else:
-                self.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
+                self.report.refused.append(f"{record.place}: {done['error']['detail']}")
 
 
 def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> DumpImport:
@@ -355,6 +408,8 @@ def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
     first = Report()
     total = sum(1 for _ in read(source, path, owner, first))
+    if not total and first.refused:
+        raise CommandError(f"{path} is not a dump of {source}: {first.refused[0]}.")
     if not total and (empty := first.lost[NO_TEXT]):
         raise CommandError(f"{path} is not a dump of {source}: none of its {empty} records has a text.")
     for number, record in enumerate(read(source, path, owner, sender.report), 1):

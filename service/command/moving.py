@@ -83,16 +83,20 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
 
     with calling() as rest, progress(f"from {source}") as advance:
         done = dumps.bring(rest, source, path, Owner(user, agent), advance=advance)
-    lost, examples = done.report.lost, done.report.examples
+    lost, examples, refused = done.report.lost, done.report.examples, done.report.refused
     if as_json:
         omitted = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]
-        show_json({"stored": done.stored, "not_carried": omitted})
-        return
-    show_fields(dict(done.stored) or {"memories": 0})
-    if lost:
-        print("\nNot imported, or changed on the way:")
-    for why, count in lost.most_common():
-        print(f"  {count:>6}  {why}" + (f"  ({', '.join(examples[why])})" if why in examples else ""))
+        show_json({"stored": done.stored, "not_carried": omitted, "refused": refused})
+    else:
+        show_fields(dict(done.stored) or {"memories": 0})
+        if lost:
+            print("\nNot imported, or changed on the way:")
+        for why, count in lost.most_common():
+            print(f"  {count:>6}  {why}" + (f"  ({', '.join(examples[why])})" if why in examples else ""))
+    for sentence in refused:
+        print(f"loxodon: {sentence}", file=sys.stderr)
+    if refused:
+        raise typer.Exit(1)
 
 
 def backup(

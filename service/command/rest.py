@@ -7,6 +7,7 @@ where no other is named. `loxodon mcp` is such a client too, so it starts in a s
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,8 +29,13 @@ TIMEOUT_S = 60.0
 """A time-out longer than any request takes: the service ends longer ones itself, and says so."""
 
 BUSY = frozenset({429, 503})
+REFUSED = frozenset({400, 404, 409, 413, 422})
 TRIES, WAIT_S = 30, 1.0
 """Number of attempts of a command that sends much; between them it waits as long as the server says, or a second."""
+
+
+class Refused(CommandError):
+    """A request that the server refuses for what it holds; the next may go through."""
 
 
 class Api:
@@ -37,7 +43,6 @@ class Api:
 
     def __init__(self, url: str, key: str) -> None:
         self.url = url
-        self.answered = False  # whether the last request reached a server that answered
         headers = {"Authorization": f"Bearer {key}", "User-Agent": "loxodon"}
         self._client = httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
 
@@ -49,8 +54,10 @@ class Api:
 
     def send(self, method: str, path: str, body: Any, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Sends a request, waiting while the server is busy."""
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else None
-        return self._call(method, path, tries=TRIES, json=body, headers=headers)
+        # lone surrogates and NaN too: the server says where they are
+        headers = {"Content-Type": "application/json"}
+        headers |= {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        return self._call(method, path, tries=TRIES, content=json.dumps(body), headers=headers)
 
     def pages(self, path: str, params: Mapping[str, Any], *, limit: int) -> Iterator[dict[str, Any]]:
         """The results of all pages, at most `limit`."""
@@ -64,7 +71,6 @@ class Api:
                 return
 
     def _call(self, method: str, path: str, *, tries: int = 1, **request: Any) -> dict[str, Any]:
-        self.answered = False
         if params := request.get("params"):
             request["params"] = {name: value for name, value in params.items() if value is not None}
         try:
@@ -79,10 +85,10 @@ class Api:
         if answer.status_code in BUSY and tries > 1:
             time.sleep(min(float(answer.headers.get("Retry-After", WAIT_S)), 10.0))
             return self._call(method, path, tries=tries - 1, **request)
-        self.answered = True
         if answer.is_success:
             return answer.json() if answer.content else {}
-        raise CommandError(_sentence(answer))
+        kind = Refused if answer.status_code in REFUSED else CommandError
+        raise kind(_sentence(answer))
 
     def close(self) -> None:
         self._client.close()

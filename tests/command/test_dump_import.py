@@ -99,8 +99,8 @@ async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -
         ("nothing", None, "is not there"),
         ("half.json", '{"results": [', "is not valid JSON"),
         ("number.json", "7", "holds no list"),
-        ("lines.jsonl", '{"memory": "Rows", "user_id": "ann"}\n{"memory', "line 2, is not valid JSON"),
-        ("mixed.jsonl", '{"memory": "Rows", "user_id": "ann"}\n5', "is not a dump of mem0"),
+        ("lines.jsonl", '{"memory": \n{"memory', "is not a dump of mem0: line 1: is not valid JSON"),
+        ("deep.json", "[" * 100_000, "is not valid JSON"),
         ("other.json", '[{"content": "Rows"}]', "none of its 1 records has a text"),
     ):
         if content is not None:
@@ -113,6 +113,41 @@ async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -
     assert "binary.json cannot be read" in (await run("import", str(tmp_path / "binary.json"), "--from", "mem0")).stderr
     with pytest.raises(CommandError, match=r"other\.json is a file: name the folder of an export, or give --from"):
         archive.read(tmp_path / "other.json")
+
+
+async def test_a_broken_record_does_not_stop_the_others(
+    run: Run, tenant: Tenant, resources: Resources, tmp_path: Path
+) -> None:
+    lines = [
+        '{"id": "one", "memory": ',
+        *(json.dumps({"memory": "Rows", "user_id": name}) for name in ("ann", "ben")),
+        "5",
+        json.dumps({"id": "two", "memory": "Sings", "user_id": "ann", "metadata": "loudly"}),
+        json.dumps({"id": "three", "memory": "Swims", "user_id": "ann", "categories": ["sport", 5]}),
+        json.dumps({"memory": "Has half \ud83d of a pair", "user_id": "ann"}),
+        json.dumps({"memory": "Counts", "user_id": "ann", "metadata": {"to": float("nan")}}),
+        json.dumps({"id": "four", "memory": "Knits", "user_id": "ann", "expiration_date": "2020-01-01"}),
+        json.dumps({"memory": "Sails", "user_id": "ann", "metadata": '{"in": "Kiel"}'}),
+    ]
+    dump = written(tmp_path / "lines.jsonl", "\ufeff" + "\n".join(lines))
+    for _ in range(2):
+        done = await run("import", dump, "--from", "mem0", "--json")
+        assert done.exit_code == 1
+        assert json.loads(done.stdout)["stored"] == {"memories": 3}
+        assert json.loads(done.stdout)["refused"] == [
+            "line 1: is not valid JSON",
+            "line 4: has another form (not an object)",
+            "line 5 (id two): has another form (metadata: must be an object)",
+            "line 6 (id three): tags[1]: must be a string (invalid_input)",
+            "line 7: content: contains a lone surrogate. (invalid_input)",
+            "line 8: metadata.to: contains NaN, which is not a JSON number. (invalid_input)",
+            "line 9 (id four): expires_at: must not be in the past.",
+        ]
+    assert "line 6 (id three): tags[1]" in (await run("import", dump, "--from", "mem0")).stderr
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        for name, texts in (("ann", {"Rows", "Sails"}), ("ben", {"Rows"})):
+            stored = (await client.get("/v1/memories", params={"user_id": name})).json()["results"]
+            assert ({each["memory"] for each in stored}, len(stored)) == (texts, len(texts))
 
 
 def test_the_words_of_the_api_are_known_here() -> None:
