@@ -98,7 +98,14 @@ async def _turns(
     query = prepared.query
     chosen, spoken, contexts = await turn_candidates.read(
         session,
-        TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
+        TurnFilter(
+            query.scope,
+            query.window.start,
+            query.window.end,
+            channels=query.channels,
+            stored_by=query.as_of,
+            now=res.clock(),
+        ),
         TurnQuery(plan.terms, plan.vector, plan.asked_at, plan.original_vector),
         generation=res.generation,
         candidate_limit=plan.arm_limit,
@@ -114,18 +121,23 @@ async def measure_recorded(session: Session, prepared: PreparedSearch, plan: Sea
     query, stopwatch = prepared.query, prepared.stopwatch
     scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
     texts = await read_past_texts(session, scope, plan, res)
-    recorded_candidates = texts.candidates(plan)
+    chosen = texts.candidates(plan)
+    matching_texts = len(chosen.arms["text_lexical"])
     stopwatch.lap("candidates")
     stopwatch.lap("entities")
-    context = fusion.query_context(query, prepared.text.parsed, prepared.now, recorded_candidates, EntityMatches())
+    spoken: Features | None = None
+    if prepared.has_turns:
+        chosen, spoken, _ = await _turns(session, prepared, plan, chosen, res)
+        matching_texts += int(np.count_nonzero(spoken.text_lexical))
+    context = fusion.query_context(query, prepared.text.parsed, prepared.now, chosen, EntityMatches())
     of_candidates, context = texts.features(context.idf), replace(context, stats=texts.stats)
-    context = signals.with_features(
-        context, of_candidates, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
-    )
+    if spoken is not None:
+        of_candidates = features.join(of_candidates, spoken, RECORDED)
+    context = signals.with_features(context, of_candidates, matching_texts, res.embedder.similarity)
     columns = signals.columns(of_candidates, context)
     stopwatch.lap("signals")
     warnings = (AS_OF_CUT,) if texts.is_cut else ()
-    return Measured(recorded_candidates, context, of_candidates, columns, warnings=warnings)
+    return Measured(chosen, context, of_candidates, columns, warnings=warnings)
 
 
 async def _entities(session: Session, prepared: PreparedSearch, plan: SearchPlan) -> EntityMatches:
@@ -140,6 +152,9 @@ async def _entities(session: Session, prepared: PreparedSearch, plan: SearchPlan
 
 MAX_PAST_TEXTS: Final = 10_000
 """Memories that are read; of more, the newest. Weighing their words takes a second in a thread."""
+
+RECORDED: Final = frozenset(features.OPTIONAL) - {"original_cosine"}
+"""The optional features that memories of a past moment have."""
 
 AS_OF_CUT: Final = f"as_of_cut: only the newest {MAX_PAST_TEXTS:,} memories of that time were searched."
 
@@ -178,6 +193,7 @@ class PastTexts:
             speaker=[row.speaker for row in self.rows],
             role=[row.role for row in self.rows],
             timestamp=[row.timestamp for row in self.rows],
+            vectors=[None] * len(self.rows),
             mentions=[row.mentions for row in self.rows],
             dated=[bool(row.mentions) for row in self.rows],
             tagged=[bool(row.tagged) for row in self.rows],

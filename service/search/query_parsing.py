@@ -158,7 +158,7 @@ def parse(
         role=None if named else "user" if request else _role(text),
         time=time,
         only_time=time is not None and set(lexemes(_without(text, time.spans))) <= _CONTENTLESS,
-        phrases=_phrases(bare),
+        phrases=name_phrases(bare),
         about_past=_ABOUT_PAST.search(text) is not None,
         looks_back=_LOOKS_BACK.search(text) is not None,
         about_present=time is None and asks_the_present(text),
@@ -256,7 +256,7 @@ def _rare_terms(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(terms for word in rare if (terms := tuple(dict.fromkeys(lexemes(word))))))
 
 
-def _phrases(text: str) -> tuple[str, ...]:
+def name_phrases(text: str) -> tuple[str, ...]:
     """Runs of up to four words that could be a name; a single everyday word is not one."""
     words = [_POSSESSIVE.sub("", match.group()) for match in _TOKEN.finditer(text)][:MAX_WORDS]
     ordinary, count = [_ordinary(word) for word in words], len(words)

@@ -19,6 +19,7 @@ from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
 from service.language.lexemes import stem_words
 from service.language.prompt_text import one_line
 from service.language.talk.dates import as_said
+from service.language.talk.quotes import ASSISTANT_ROLES
 from service.search import prompt_block
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, format_turn, pack
 from service.search.values import (
@@ -271,13 +272,14 @@ def _likeliest(results: RecallResults) -> list[TurnPlace]:
 
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
-    """Each turn that matches with its context window."""
+    """Each turn that matches with its context window; an answer of the assistant with what it answers."""
     passages, since = [], query.window.start
     for place, relevance in results.matches:
         if place not in results.turns:
             continue
         conversation_id, index = place
-        window = range(index - query.context_window, index + query.context_window + 1)
+        before = max(query.context_window, results.turns[place].role in ASSISTANT_ROLES)
+        window = range(index - before, index + query.context_window + 1)
         turns = [turn for each in window if (turn := results.turns.get((conversation_id, each))) is not None]
         recent = [turn for turn in turns if since is None or turn.timestamp >= since]
         score = scoring.score(query.shares.turns, relevance, results.turns[place].timestamp)

@@ -169,15 +169,14 @@ async def _read_page(session: Session, prepared: PreparedSearch, measured: Measu
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
     """The hits that fit a response, and the `skip` of the others."""
-    load: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
-    if query.as_of is not None:
-        load = partial(recorded.get_many, session, moment=query.as_of)
-    by_id, count = await direct.page_of_ids(ids, load)
+    by_id, count = await direct.page_of_ids(ids, partial(_memories_and_turns, session, query))
     return by_id, query.skip + count if count < len(ids) else None
 
 
 async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID]) -> dict[UUID, LeanMemory]:
-    load = memories.get_many if query.detail == "full" else memories.get_lean
+    load: Callable[..., Awaitable[LeanMemories]] = memories.get_many if query.detail == "full" else memories.get_lean
+    if query.as_of is not None:
+        load = partial(recorded.get_many, moment=query.as_of)
     by_id = {**await load(session, ids)}
     if of_turns := [each for each in ids if each not in by_id]:
         found_turns = await turns.get_many(session, of_turns)

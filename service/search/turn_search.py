@@ -24,8 +24,8 @@ from service.domain.text import CleanText
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.search import answerability, fusion, signals
-from service.search.preparation import PreparedText, prepare_text
+from service.search import answerability, fusion, preparation, signals
+from service.search.preparation import PreparedText
 from service.search.statements import turn_candidates
 from service.search.statements.candidates import EntityMatches
 from service.search.statements.search_plan import MIN_ARM_LIMIT
@@ -33,16 +33,6 @@ from service.search.statements.turn_candidates import TurnQuery
 
 RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_factor=1.0))
 """A turn has neither a temporal tag nor an end."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedTurnSearch:
-    """A search of turns that only needs the database now."""
-
-    wanted: TurnFilter
-    query: Query
-    text: PreparedText
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +59,20 @@ async def search(
 ) -> RankedTurns:
     """Returns the best `limit` turns of a scope, or of a conversation, after the first `skip`, as many as fit a
     response. Without an embedder only words, speakers and times count, and a warning says so."""
-    wanted = TurnFilter(scope, since, conversation_id=conversation_id, channels=tuple(channels), now=res.clock())
-    prepared = await prepare(wanted, text, limit, res)
-    async with res.db.snapshot(scope.workspace_id, steady_plans=True) as session:
-        return await rank(session, prepared, res, skip=skip)
-
-
-async def prepare(wanted: TurnFilter, text: CleanText, limit: int, res: Resources) -> PreparedTurnSearch:
-    """Returns the query parsed and embedded."""
-    query, now = Query(wanted.scope, text, limit, ranking=RANKING), res.clock()
-    async with res.db.read(wanted.scope.workspace_id) as session:
+    now = res.clock()
+    wanted = TurnFilter(scope, since, conversation_id=conversation_id, channels=tuple(channels), now=now)
+    query = Query(scope, text, limit, ranking=RANKING)
+    async with res.db.read(scope.workspace_id) as session:
         speakers = await turn_candidates.speakers(session, wanted)
-    prepared = await prepare_text(query, speakers, now, Stopwatch(), res)
+    prepared = await preparation.prepare_text(query, speakers, now, Stopwatch(), res)
     parsed = replace(prepared.parsed, asks_when=False)  # it is not known whether a turn names a time
-    return PreparedTurnSearch(wanted, query, replace(prepared, parsed=parsed), now)
+    async with res.db.snapshot(scope.workspace_id, steady_plans=True) as session:
+        return await _rank(session, wanted, query, replace(prepared, parsed=parsed), now, res, skip=skip)
 
 
-async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *, skip: int = 0) -> RankedTurns:
-    """Returns the best turns of the snapshot after the first `skip`, as many as fit a response."""
-    wanted, query, text = prepared.wanted, prepared.query, prepared.text
+async def _rank(
+    session: Session, wanted: TurnFilter, query: Query, text: PreparedText, now: datetime, res: Resources, *, skip: int
+) -> RankedTurns:
     time = text.parsed.time
     candidates, features, _ = await turn_candidates.read(
         session,
@@ -97,7 +82,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
         candidate_limit=max(MIN_ARM_LIMIT, 2 * query.limit),
         newest=query.limit,
     )
-    context = fusion.query_context(query, text.parsed, prepared.now, candidates, EntityMatches())
+    context = fusion.query_context(query, text.parsed, now, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))

@@ -46,6 +46,11 @@ class RecallQuery(Query):
     min_answer: float = 0.0
     shares: RecallWeights = field(default_factory=RecallWeights)
 
+    @property
+    def may_find_turns(self) -> bool:
+        """Whether turns are searched: the conditions on facts leave out no other turns."""
+        return self.turns
+
 
 @dataclass(frozen=True, slots=True)
 class TurnItem:

@@ -111,7 +111,7 @@ class RecallRequest(ReadScopeFields):
     )
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     valid_at: Time | None = Field(
-        None, description="Facts that were valid at this moment instead of now; turns are not affected"
+        None, description="Facts that were valid at this moment instead of now, and turns that no memory keeps"
     )
     as_of: Time | None = Field(
         None, description="Turns and facts as recorded at this moment; the other parts are left out"

@@ -113,7 +113,6 @@ async def test_markdown_is_one_block(client: AsyncClient, embedder: AngleEmbedde
         "",
         "## Said before",
         f"### {clock():%a %Y-%m-%d}",
-        "Hal: Where would you go?",
         "Alice: Lisbon is where I want to be",
         "Hal: Noted.",
     ]

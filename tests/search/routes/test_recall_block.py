@@ -57,8 +57,7 @@ async def test_what_was_said_stands_by_day_and_conversation_each_message_once(cl
         "## Said before",
         "### Mon 2026-10-12 (flat)",
         "User: The handover of the flat is on Wednesday.",
-        "Assistant: Shall we say Friday for the handover?",
-        "User: ok",
+        "Assistant asked: Shall we say Friday for the handover? User: ok",
         "### Tue 2026-10-13 (keys)",
         "User: The handover needs two sets of keys.",
         "### Wed 2026-10-14 (flat)",
@@ -83,8 +82,33 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     embedder.place("Shall we say Friday for the handover?", 0.0)
     alone = await block(client, "ok", limit=1)
     assert alone[-1] == "Assistant asked: Shall we say Friday for the handover? User: ok"
-    together = await block(client, "the handover")
+    together = await block(client, "the handover", around=1)
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
+
+
+async def test_an_answer_of_the_assistant_comes_with_what_it_answers(client: AsyncClient) -> None:
+    await tell(
+        client,
+        ("2026-10-12T10:00:00Z", "user", "Can chipped teeth be mended?"),
+        ("2026-10-12T10:01:00Z", "assistant", "Yes, with composite."),
+        ("2026-10-12T10:02:00Z", "assistant", "It lasts for some seven years."),
+    )
+    lines = await block(client, "composite", limit=1)
+    assert lines[-2:] == ["User: Can chipped teeth be mended?", "Assistant: Yes, with composite."]
+
+
+async def test_what_is_far_less_probable_than_the_best_is_not_injected(
+    client: AsyncClient, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, landing = "When does the flight to Oslo land?", "My flight to Oslo lands at 14:20."
+    embedder.place(query, 1.0)
+    embedder.place(landing, 0.9)
+    for text in (landing, *(f"Parcel {number} is at the neighbour's. {'Fetch it soon. ' * 9}" for number in range(9))):
+        await store(client, text.strip())
+    body = {"query": query, "user_id": "alice", "format": "markdown"}
+    found = (await body_of(client.post("/v1/recall", json=body)))["facts"]
+    assert [fact["memory"] for fact in found] == [landing]
+    assert len((await body_of(client.post("/v1/recall", json=body | {"min_probability": 0})))["facts"]) == 10
 
 
 async def test_a_correction_stands_alone_below_what_it_corrects(client: AsyncClient) -> None:
@@ -96,8 +120,10 @@ async def test_a_correction_stands_alone_below_what_it_corrects(client: AsyncCli
 
 
 async def test_the_likely_answers_among_many_messages_are_bold(
-    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+    client: AsyncClient, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    embedder.place("My flight to Oslo lands when?", 1.0)
+    embedder.place("User: My flight to Oslo lands at 14:20.", 0.9)
     plants = enumerate(("oak", "fern", "rose", "mint", "pine"))
     await tell(client, TALK[3], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in plants])
     monkeypatch.setattr(recall_bundle, "LIKELY", 0.0)
@@ -133,6 +159,7 @@ async def test_two_statements_of_one_speaker_on_a_subject_name_each_others_days(
     assert f"User: {sold} (more on what was said 2026-10-12)" in lines
     assert "User: I painted the hallway a light grey." in lines
     assert f"User: {sold}" in await block(client, asked, limit=1)
+    embedder.place(f"What did the user say before: {ride}", 0.9)
     assert f"User: {ride}" in await block(client, f"What did the user say before: {ride}", limit=1)
 
 
@@ -160,7 +187,9 @@ async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
     assert f"User: {texts[0]} (more on this: see later that day)" in await block(client, f"User: {texts[0]}")
     for number in range(10, 17):
         await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
-    assert f"**User: {texts[0]}**" in await block(client, f"User: {texts[0]}")
+    lines = await block(client, f"User: {texts[0]}")
+    assert {f"**User: {text}**" for text in texts} & {*lines}
+    assert not any("more on" in line for line in lines)
 
 
 async def test_what_two_people_say_about_themselves_is_not_paired(client: AsyncClient, embedder: AngleEmbedder) -> None:
