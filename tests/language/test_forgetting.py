@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from service.language.forgetting import forget_matching, forget_query, forget_requests, identifiers, request_head
@@ -95,6 +97,16 @@ ASKS = [
     ("Borra mi dirección de tu memoria.", "mi dirección", "thing"),
     ("Please forget what I just said.", "", "said"),
 ]
+
+
+def test_a_sentence_without_an_object_belongs_to_the_request_before_it() -> None:
+    text = "Please forget my address. Strike it."
+    request = ForgetWish(0, 25, 3.0, "my address", "thing")
+    after = ForgetWish(26, len(text), request_head.POSSIBLE, "", "said")
+    (wish,) = forget_requests.choose_likely(text, [request, after])
+    assert (wish.start, wish.end, wish.query) == (0, len(text), "my address")
+    assert forget_requests.choose_likely(text, [replace(request, odds=-1.0), after]) == []
+
 
 OTHERS = """
 Don't forget to call mom.
