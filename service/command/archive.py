@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from service.command.terminal import CommandError
+from service.kit.settings import Settings
 
 FORMAT, VERSION = "loxodon-export", 1
 MANIFEST = "manifest.json"
@@ -140,8 +143,10 @@ def read(folder: Path) -> Manifest:
         raise CommandError(f"The export in {folder} has version {version} of the format; this Loxodon reads {VERSION}.")
     try:
         entries = [TableEntry(**each) for each in manifest.pop("tables")]
-        return Manifest(**manifest, tables=entries)
-    except (KeyError, TypeError) as exc:
+        whole = Manifest(**manifest, tables=entries)
+        Settings.check_overrides(whole.workspace["settings"])
+        return whole
+    except (AttributeError, KeyError, TypeError, ValidationError) as exc:
         raise CommandError(f"{folder / MANIFEST} is damaged: {exc}. Export again.") from exc
 
 

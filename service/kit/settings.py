@@ -30,6 +30,7 @@ from pydantic import (
     ValidationInfo,
 )
 
+from service.domain import sizes
 from service.domain.ageing import Ageing, Promoting
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget, lower
@@ -156,6 +157,8 @@ PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
+DaysKept = Annotated[int, Field(ge=1, le=36_500)]
+Chars = Annotated[int, Field(ge=1, le=sizes.MAX_TEXT)]
 Dimension = Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)]
 FromJson = BeforeValidator(_parse_json)
 
@@ -180,7 +183,7 @@ class ServerSettings(_Group):
     bootstrap_api_key: FirstSecret | None = None  # created once, with every right; revoking it lasts
     token_secret: SecretStr | None = Field(default=None, min_length=32)  # signs tokens; None: one kept in the database
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
-    key_requests_per_s: float = Field(default=0.0, ge=0)  # of each key, in each process; 0: no limit
+    key_requests_per_s: float = Field(default=0.0, ge=0, le=1_000_000)  # of each key, in each process; 0: no limit
     request_deadline_s: float = Field(default=24.0, gt=0, le=600)  # then 503 if nothing was written; clients wait 25 s
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas
@@ -249,8 +252,8 @@ class LlmSettings(_Group, alias_generator=_after("llm_")):
     anthropic_api_key: SecretStr | None = Field(default=None, alias="anthropic_api_key")  # switches the model on
     google_api_key: SecretStr | None = Field(default=None, alias="google_api_key")  # switches the model on
     temperature: float = Field(default=0.0, ge=0, le=2)  # of every task but classification
-    max_tokens: int = Field(default=2_000, ge=16)  # longest answer
-    timeout_s: float = Field(default=20.0, gt=0)  # one request, retries included
+    max_tokens: int = Field(default=2_000, ge=16, le=1_000_000)  # longest answer
+    timeout_s: float = Field(default=20.0, gt=0, le=3_600)  # one request, retries included
     classifier_use_llm: bool = Field(default=True, alias="classifier_use_llm")  # off: by patterns, else Context
     budget: Annotated[ModelBudget, FromJson] = Field(default=ModelBudget(), alias="model_budget")  # JSON: of a day
     prompts: Annotated[CustomPrompts, FromJson] = Field(default=CustomPrompts(), alias="custom_prompts")  # JSON
@@ -264,10 +267,10 @@ class MemorySettings(_Group):
     contradiction_policy: Annotated[
         Literal["in_place", "supersede", "prefer_old", "flag_review"], BeforeValidator(_policy)
     ] = "in_place"  # what becomes of the memory that a new fact contradicts; prefer_new is another word for in_place
-    content_soft_limit: int = Field(default=500, ge=1)  # characters; above it a warning
-    content_hard_limit: int = Field(default=2_000, ge=1)  # characters; refused above it under limits=strict
+    content_soft_limit: Chars = 500  # characters; above it a warning
+    content_hard_limit: Chars = 2_000  # characters; refused above it under limits=strict
     timezone: Zone = "UTC"  # IANA name, for requests that give none
-    retention_days: int | None = Field(default=None, ge=1, alias="memory_retention_days")  # until removal; None: kept
+    retention_days: DaysKept | None = Field(default=None, alias="memory_retention_days")  # until removal; None: kept
     working_ttl_s: int = Field(default=3_600, ge=1, le=604_800)  # of working memory, for requests that give none
 
 
@@ -285,8 +288,8 @@ class HistorySettings(_Group):
     """The audit log and the history: their extent, and how long entries are kept."""
 
     audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records
-    audit_retention_days: int = Field(default=365, ge=1)  # older partitions are dropped
-    retention_days: int = Field(default=3_650, ge=1, alias="history_retention_days")  # older partitions are dropped
+    audit_retention_days: DaysKept = 365  # older partitions are dropped
+    retention_days: DaysKept = Field(default=3_650, alias="history_retention_days")  # older partitions are dropped
 
 
 class JobSettings(_Group):
@@ -337,6 +340,13 @@ class Settings(BaseModel):
             _, name, *inside = map(str, first["loc"])
             where = ".".join((f"{PREFIX}{name.upper()}", *inside))
             raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from exc
+
+    @classmethod
+    def check_overrides(cls, overrides: Mapping[str, Any]) -> None:
+        """Raises ValidationError if a workspace may not have them; those outside PER_WORKSPACE are ignored."""
+        for values in (overrides, overrides.get(GRANTED) or {}):
+            known = {name: value for name, value in values.items() if name in PER_WORKSPACE}
+            cls.model_validate_json(json.dumps(nest(known)), strict=True)
 
     @classmethod
     def misspelt(cls, env: Mapping[str, str]) -> list[str]:

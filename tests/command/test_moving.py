@@ -227,7 +227,9 @@ async def test_the_settings_come_along_unless_the_target_has_its_own(moving: Mov
 
 async def test_a_damaged_manifest_is_a_sentence(moving: Moving, exported: Path) -> None:
     whole = json.loads((exported / "manifest.json").read_text())
-    for damaged in ({**whole, "tables": None}, {"format": "loxodon-export", "version": 1}, {**whole, "more": 1}):
+    unusable = {**whole, "workspace": {**whole["workspace"], "settings": {"memory_retention_days": 5_000_000}}}
+    bare = {"format": "loxodon-export", "version": 1}
+    for damaged in ({**whole, "tables": None}, bare, {**whole, "more": 1}, unusable):
         (exported / "manifest.json").write_text(json.dumps(damaged))
         assert "is damaged" in await refusal(moving, exported, await moving.empty())
 

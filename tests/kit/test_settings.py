@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -58,6 +59,27 @@ def test_a_first_key_that_no_header_can_carry_is_refused(key: str) -> None:
     with pytest.raises(SettingsError, match=r"^LOXODON_BOOTSTRAP_API_KEY: must be of ASCII letters") as caught:
         Settings.from_env({"LOXODON_BOOTSTRAP_API_KEY": key})
     assert key not in str(caught.value)
+
+
+def numbers(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The numbers of a JSON schema, with the names that they have."""
+    for name, inside in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if isinstance(inside, dict) and inside.get("type") in ("integer", "number"):
+            yield str(name), inside
+        if isinstance(inside, dict | list):
+            yield from numbers(inside)
+
+
+def test_every_number_has_bounds() -> None:
+    ends = {"maximum", "exclusiveMaximum", "enum"}
+    unbounded = [name for name, schema in numbers(Settings.model_json_schema()) if not ends & schema.keys()]
+    assert unbounded == []
+
+
+@pytest.mark.parametrize("kind", ["AUDIT", "HISTORY", "MEMORY"])
+def test_days_that_no_date_can_have_are_refused(kind: str) -> None:
+    with pytest.raises(SettingsError, match=f"LOXODON_{kind}_RETENTION_DAYS: .* 36500"):
+        Settings.from_env({f"LOXODON_{kind}_RETENTION_DAYS": "999999999"})
 
 
 def test_an_unknown_technique_is_named() -> None:

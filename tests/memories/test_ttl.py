@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -127,8 +128,27 @@ async def test_retention_is_the_workspaces_own(
     assert await events(client, old) == ["ADD", "DELETE"]
     assert await events(client, young) == ["ADD"]
     assert await events(other_client, theirs) == ["ADD"]
-    refused = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": 0}})
-    assert refused.status_code == 400
+    for days in (0, 36_501, 5_000_000):
+        refused = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": days}})
+        assert (refused.status_code, refused.json()["field"]) == (400, "settings.memory_retention_days")
+
+
+@pytest.mark.parametrize("name", ["memory_retention_days", "granted"])
+async def test_a_workspace_does_not_stop_the_removal_for_the_others(
+    client: AsyncClient, clock: SetClock, worker: Resources, tables: Tables, stranger: Tenant, name: str
+) -> None:
+    days = 9_999_999_999
+    settings = json.dumps({name: {"memory_retention_days": days} if name == "granted" else days})
+    memory_id = await store(client, "The code is blue", expires_at=after(clock, 60))
+    clock.forward(minutes=2)
+    await tables.fetch(
+        "UPDATE workspace SET settings = $2::jsonb WHERE workspace_id = $1", stranger.workspace_id, settings
+    )
+    try:
+        assert await lifecycle.remove_outlived(worker) >= 1
+    finally:
+        await tables.fetch("UPDATE workspace SET settings = '{}' WHERE workspace_id = $1", stranger.workspace_id)
+    assert await events(client, memory_id) == ["ADD", "DELETE"]
 
 
 KEPT = """

@@ -12,15 +12,16 @@ AS $$
     -- Materialized, so that memories are looked up for these workspaces: for a join they would all be read. Citus takes
     -- no LIMIT for each of them.
     WITH kept AS MATERIALIZED (
-        SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::integer,
+        SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::numeric,
             CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
-            THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
+            THEN (w.settings #>> '{granted,memory_retention_days}')::numeric ELSE retention_days END) AS days
         FROM workspace w
     )
     (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
     (SELECT m.workspace_id, m.id
-     FROM kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
+     FROM kept JOIN memory m ON m.workspace_id = kept.workspace_id
+          AND m.created_at < at - make_interval(days => least(kept.days, 36500)::integer)  -- a date, whatever is stored
      WHERE kept.days IS NOT NULL LIMIT max_rows)
     LIMIT max_rows
 $$;

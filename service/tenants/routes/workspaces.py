@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -15,7 +14,7 @@ from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title, example
 from service.http.writes import refuse_key
-from service.kit.settings import GRANTED, PER_WORKSPACE, Settings, nest
+from service.kit.settings import GRANTED, PER_WORKSPACE, Settings
 from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute, dependencies=[Depends(refuse_key)])
@@ -97,7 +96,7 @@ def _check_settings(wanted: dict[str, Any]) -> None:
                 f"settings.{name}: is not one of {', '.join(sorted(PER_WORKSPACE))}.", field=f"settings.{name}"
             )
     try:
-        Settings.model_validate_json(json.dumps(nest(wanted)), strict=True)
+        Settings.check_overrides(wanted)
     except ValidationError as exc:
         field, message = errors.first_message(exc.errors(), lambda where: ".".join(("settings", *map(str, where[1:]))))
         raise InvalidInput(f"{field}: {message}", field=field) from None
