@@ -1,8 +1,8 @@
 """Dates of holidays.
 
 The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
-only after a preposition or "last", "next", "this", or with a year: a Christmas tree is not a date. "Easter weekend" and
-"the Christmas holidays" are the days around it, wherever they stand.
+only after a preposition or "last", "next", "this", or with a year, and alone: a Christmas tree is not a date, nor is
+"Easter weekend".
 """
 
 from __future__ import annotations
@@ -38,12 +38,11 @@ _NTH = {  # month, weekday, which one (-1: the last), days to add
 }
 _EASTER = {"good friday": -2, "easter monday": 1, "easter(?: sunday)?": 0}
 _ALL = (*_FIXED, *_NTH, *_EASTER)
-_NAMED = rf"(?P<name>{'|'.join(_ALL)})\b(?: (?P<around>weekend|week|holidays?|break|vacation|season)\b)?"
+_NAMED = rf"(?P<name>{'|'.join(_ALL)})\b"
 NAME = re.compile(_NAMED.replace(" ", r"\s+"))
 _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
 )
-_TUESDAY, _SATURDAY = 1, 5
 
 
 def _easter(year: int) -> datetime:
@@ -69,33 +68,13 @@ def date_of(name: str, year: int) -> datetime:
 def in_year(text: str, year: int) -> Interval | None:
     """The days of the holiday that a match of ours names, in that year."""
     name = NAME.search(text)
-    return _days(name["name"], name["around"], year) if name else None
+    return calendar.day(date_of(name["name"], year)) if name else None
 
 
-def _days(name: str, around: str | None, year: int) -> Interval:
-    """The day, or from the first to the last of those `around` it: its week, its weekend with the days between, Good
-    Friday to Easter Monday, 24 December to 1 January."""
-    day = date_of(name, year)
-    if around is None:
-        return calendar.day(day)
-    if around == "week":
-        return calendar.period(day, "week")
-    if "easter" in name or name.startswith("good"):
-        return _easter(year) - 2 * DAY, _easter(year) + 2 * DAY
-    if name in ("christmas", "xmas") and around != "weekend":
-        return calendar.date(year, 12, 24), calendar.date(year + 1, 1, 2)
-    index = day.weekday()
-    saturday = day + (_SATURDAY - index if index > _TUESDAY else -2 - index) * DAY
-    return min(day, saturday), max(day, saturday + DAY) + DAY
-
-
-def _holiday(
-    at: TimeMatch, name: str, which: int | None = None, around: str | None = None, year: int | None = None
-) -> TimePiece | None:
-    unit = "week" if around else "day"
+def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | None = None) -> TimePiece | None:
     if year:
-        return at.whole(_days(name, around, year), unit)
-    if which is None and not around and not at.follows(_OPENED):
+        return at.day(date_of(name, year))
+    if which is None and not at.follows(_OPENED):
         return None
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
     days = [date_of(name, year) for year in range(at.scene.now.year - 1, at.scene.now.year + 2)]
@@ -103,13 +82,13 @@ def _holiday(
         day = [moment for moment in days if moment < at.scene.today][-1]
     else:
         day = next(moment for moment in days if moment >= at.scene.today)
-    return at.whole(_days(name, around, day.year), unit, sort="holiday")
+    return at.day(day, sort="holiday")
 
 
 RULES = (
     Rule(
         rf"(?:<which> )?\b{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny|costume|carol|song|movie|cookie"
-        r"|dinner recipe)s?\b)(?:\s*,? (?:of |in )?<year>)?",
+        r"|dinner recipe|weekend|week|holiday|break|vacation|season)s?\b)(?:\s*,? (?:of |in )?<year>)?",
         _holiday,
     ),
 )

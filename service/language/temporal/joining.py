@@ -1,8 +1,8 @@
 """Joins neighbouring pieces into one expression.
 
 "Tue" + "May 9" + "at" + "3pm" is one moment, "from May" + "to June 2020" one range, whose ends lend each other the
-year, the week, am or pm; the last unit belongs to it. "A week" + "from" + "Friday" is a day, "the week" + "after" +
-"Easter" seven days. Each pass goes over the pieces once and joins two neighbours by the first of its rules that fits.
+year, the week, am or pm; the last unit belongs to it. "A week" + "from" + "Friday" is a day. Each pass goes
+over the pieces once and joins two neighbours by the first of its rules that fits.
 """
 
 from __future__ import annotations
@@ -12,29 +12,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import calendar, clock, holidays, tense, words
+from service.language.temporal import calendar, clock, holidays, tense
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Interval, Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
 MAX_GAP_CHARS = 24
 
-_LISTED = re.compile(r"\s*(?:,|and|or|&|vs\.?|,\s*and|,\s*or)\s*")
 _AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|in\s+the|on|of|the|for\s+(?=\d))?\s*")
 _COMMA = re.compile(r"\s*[,(-]?\s*(?:on\s+|the\s+)?")
 _IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|(?:['\u2019]s)?\s+(?:of\s+)?")
 _IN_YEAR = re.compile(r"\s*,?\s*(?:in|of)?\s*")
-_OFFSET = re.compile(r"\s*(from|after|before|on)\s+")
-_WEEK_ON = re.compile(r"^(?!.*\b(?:been\b|for\s+an?\s)).*\b(?:an?|one)\s+(?:week|fortnight)\s+on\s+$")
-_LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
+_OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
-_AROUND = re.compile(r"\s+(?:(?P<after>after|following)|before|preceding|prior\s+to)\s+(?:the\s+)?")
 _TO = re.compile(
     r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
 )
 _FROM = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$")
 _SHIFTED = re.compile(rf"\b{tense.SHIFTS}(?:e|p?ed|p?ing|e?s)?\b(?:(?!\b(?:in|on|to)\b)[^,;])*\bfrom\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|tonight|this|each|with|for|and)\b)")
-_SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _HALF_A_DAY = timedelta(hours=12)
 
 Join = Callable[[TimeContext, TimePiece, TimePiece, str], "TimePiece | None"]
@@ -44,7 +39,6 @@ def join(scene: TimeContext, pieces: Iterable[TimePiece]) -> list[TimePiece]:
     """Whole expressions from pieces."""
     pieces_left = list(pieces)
     for joins in _PASSES:
-        _lend(scene, pieces_left)
         done: list[TimePiece] = []
         for piece in pieces_left:
             joined = _join(scene, done[-1], piece, joins) if done else None
@@ -64,24 +58,6 @@ def _join(scene: TimeContext, a: TimePiece, b: TimePiece, joins: tuple[Join, ...
         )
     except (ValueError, OverflowError):  # February 30, the year 12000
         return None
-
-
-def _lend(scene: TimeContext, pieces: list[TimePiece]) -> None:
-    """Reads the items of a list as one kind: "in 2007 and 2009", "last Thursday and Friday", "May and June 2023"."""
-    for index in reversed(range(1, len(pieces))):
-        a, b = pieces[index - 1], pieces[index]
-        if not a.begins or not b.begins or not _LISTED.fullmatch(scene.text[a.end : b.start]):
-            continue
-        if b.unit == a.unit == "year":
-            pieces[index] = replace(b, weak=a.weak and b.weak)
-        elif a.sort == "fixed weekday" and b.sort == "weekday":
-            day = a.begins + (b.begins - a.begins).days % 7 * DAY
-            pieces[index] = replace(b, begins=day, ends=day + DAY, sort="fixed weekday", weak=False)
-        elif a.sort == "weekday" and b.sort == "of week":
-            day = calendar.period(b.begins, "week")[0] + a.begins.weekday() * DAY
-            pieces[index - 1] = replace(a, begins=day, ends=day + DAY, sort="of week", weak=False)
-        elif scene.asked and a.partial and a.unit == b.unit == "month" and not b.partial:
-            pieces[index - 1] = _in(a, b.begins.year)
 
 
 # -- days --------------------------------------------------------------------------------------------------------------
@@ -177,26 +153,16 @@ def _shift(day: TimePiece, hours: TimePiece, start: int, end: int) -> TimePiece:
     return TimePiece(start, end, "range", begins + days, ends + days, unit="minute")
 
 
-def _sets(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """Joins "every Monday at 9", "9am every day"."""
-    if "set" in (a.kind, b.kind) and "time" in (a.kind, b.kind) and _AT.fullmatch(gap):
-        return TimePiece(a.start, b.end, "set", unit="none")
-    return None
-
-
 # -- lengths -----------------------------------------------------------------------------------------------------------
 
 
 def _lengths(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """Joins "a week from Friday", "a week on Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
+    """Joins "a week from Friday", "a week starting tomorrow"."""
     if a.amount and b.begins and b.kind in ("date", "datetime"):
-        ahead = _WEEK_ON.match(scene.before(b.start, 40)) and scene.lean(a.start) is not Lean.PAST
-        if (step := _OFFSET.fullmatch(gap)) and (ahead or step[1] != "on"):
+        if step := _OFFSET.fullmatch(gap):
             return _offset(scene, a.amount, b, -1 if step[1] == "before" else 1, a.start)
         if _STARTING.fullmatch(gap):
             return TimePiece(a.start, b.end, "range", b.begins, _add(scene, b.begins, a.amount, 1), unit=b.unit)
-    if b.amount and a.begins and a.kind in ("date", "datetime") and _LASTING.fullmatch(gap):
-        return TimePiece(a.start, b.end, "range", a.begins, _add(scene, a.begins, b.amount, 1), unit=a.unit)
     return None
 
 
@@ -213,32 +179,6 @@ def _add(scene: TimeContext, moment: datetime, amount: tuple[float, str], direct
     if unit in SECONDS_OF:
         return scene.later(direction * count * SECONDS_OF[unit], moment)
     return calendar.shift(moment, direction * count, unit)
-
-
-def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """Joins "the week", "after", "Easter": seven days from the next day on; a day, night or weekday is the nearest."""
-    step = _AROUND.fullmatch(gap) if a.sort == "anchor" else None
-    if not step or not b.begins or not b.ends or b.weak or b.unit == "none":
-        return None
-    there = calendar.midnight(b.begins), calendar.day(b.begins)[1] if b.begins == b.ends else b.ends
-    name, after = scene.text[a.start : a.end].split()[-1], step["after"] is not None
-    day = there[1] if after else there[0] - DAY
-    if name == "day":
-        return TimePiece(a.start, b.end, "date", *calendar.day(day))
-    if name in words.WEEKDAYS:
-        days = words.weekday(name) - day.weekday()
-        return TimePiece(a.start, b.end, "date", *calendar.day(day + (days % 7 if after else -(-days % 7)) * DAY))
-    if name in words.DAYPARTS:
-        interval = clock.hours(scene, calendar.midnight(day), name)
-    elif name == "weekend":
-        begins, ends = calendar.period(day, name)
-        beyond = begins < there[1] if after else ends > there[0]
-        interval = calendar.period(day, name, 1 if after else -1) if beyond else (begins, ends)
-    else:
-        count, unit = _SOME.get(name, (1, name))
-        far = calendar.shift(there[1] if after else there[0], count if after else -count, unit)
-        interval = (there[1], far) if after else (far, there[0])
-    return TimePiece(a.start, b.end, "range", *interval, unit="span")
 
 
 # -- ranges ------------------------------------------------------------------------------------------------------------
@@ -310,7 +250,7 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
 
 
 _PASSES: tuple[tuple[Join, ...], ...] = (
-    (_dates, _hours, _sets),
+    (_dates, _hours),
     (_between, _year),
-    (_hours, _lengths, _beside, _year, _dates),
+    (_hours, _lengths, _year, _dates),
 )

@@ -61,8 +61,7 @@ class TimePiece:
     `partial` (month, day or None): a date whose year is a guess and may be learned from a neighbour.
     `clock` (hour, minute) and `meridiem` (False: a bare 3 that may be 3 or 15 o'clock): a time of day.
     `amount` (count, unit): a duration. `weak`: counts only with another piece. `sort`: how a day is named, where a
-    neighbour may name it better ("weekday", "fixed weekday", "of week", "near", "ordinal", "offset", "holiday"), or
-    "anchor" for the first half of "the week after Easter".
+    neighbour may name it better ("weekday", "fixed weekday", "of week", "near", "ordinal", "offset", "holiday").
     """
 
     start: int

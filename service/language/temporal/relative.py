@@ -49,7 +49,9 @@ _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|s
 
 
 def _named_day(at: TimeMatch, name: str) -> TimePiece:
-    return at.day(at.scene.today + _NAMED.get(name, 1) * DAY, sort="near")
+    """Reads "tomorrow", "the day before yesterday"."""
+    days = _NAMED.get(name.split()[-1], 1)
+    return at.day(at.scene.today + (days * 2 if "day " in name else days) * DAY, sort="near")
 
 
 def _beyond(
@@ -248,11 +250,6 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     return None
 
 
-def _opening(at: TimeMatch) -> TimePiece:
-    """Reads "the week" of "the week after Easter": nothing without what follows."""
-    return TimePiece(at.start, at.end, "duration", unit="none", sort="anchor", weak=True)
-
-
 def _set(at: TimeMatch) -> TimePiece:
     return TimePiece(at.start, at.end, "set", unit="none")
 
@@ -292,13 +289,9 @@ RULES = (
         _named_ago,
     ),
     Rule(
-        r"(?:(?:the )?(?:day|week|weekend|month|quarter|year)"
-        rf"|the (?:days|weeks|months|night|evening|morning|afternoon|{words.FULL_WEEKDAY}))\b"
-        r"(?= (?:(?:after|following) (?!next\b|that\b)"
-        rf"|(?:before|preceding|prior to) (?!that\b|last\b(?! (?:{MONTH}|christmas|easter|thanksgiving)))))",
-        _opening,
+        r"(?P<name>(?:the )?day (?:before yesterday|after tomm?orr?ow)|today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b",
+        _named_day,
     ),
-    Rule(r"(?P<name>today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b", _named_day),
     Rule(
         r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b",
         _weekday_of_week,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -33,10 +34,7 @@ _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
 WORDS_BEFORE_CHARS = 40
 """What bounds a time ("no more than") stands that near before it."""
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
-_NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
 _AND = re.compile(r"[\s,]*(?:and)?\s*")
-_EXACTLY = re.compile(r"\b(?:exactly|precisely)\s+$")
-_HOURS_AWAY = re.compile(r"\b(?:hour|hr|minute|min|sec|second)s?\b")
 _HALF = r"(?:\s+and\s+a\s+half)?"
 _MONTHS_AWAY = re.compile(
     rf"(?:in\s+)?(?:about\s+|around\s+|another\s+)?{NUMBER}{_HALF}\s*(?P<unit>month|year|decade)s?{_HALF}['\u2019]?"
@@ -94,27 +92,13 @@ def _bounds(mention: TimeMention, before: str, reference: datetime, zone: ZoneIn
             return begins or ends, None
         if _BEYOND.search(before):
             return None, begins or ends
-    try:
-        around = _around(text, begins, ends, reference, zone) if begins and not _EXACTLY.search(before) else None
-    except (ValueError, OverflowError):  # at the edges of the calendar
-        around = None
-    if around:
-        return around
+    if begins and (away := _MONTHS_AWAY.fullmatch(text)):  # nobody counts the days of "three months ago"
+        unit = "month" if "half" in text or away["unit"] == "month" else "year"
+        with suppress(ValueError, OverflowError):  # at the edges of the calendar
+            start, end = calendar.period(begins.astimezone(zone).replace(tzinfo=None), unit)
+            return start.replace(tzinfo=zone).astimezone(UTC), end.replace(tzinfo=zone).astimezone(UTC)
     if begins and begins == ends:
         return begins, begins + _INSTANT
     if ends and ends <= reference and _ROLLING.match(text):
         ends = reference  # "the last three days" run up to now
     return begins, ends
-
-
-def _around(text: str, there: datetime, ends: datetime | None, reference: datetime, zone: ZoneInfo) -> Window | None:
-    """What "two hours ago" or "in three months" takes in around the moment they name: nobody counts the minutes or
-    days. None for any other expression."""
-    if away := _MONTHS_AWAY.fullmatch(text):
-        unit = "month" if "half" in text or away["unit"] == "month" else "year"
-        begins, finish = calendar.period(there.astimezone(zone).replace(tzinfo=None), unit)
-        return begins.replace(tzinfo=zone).astimezone(UTC), finish.replace(tzinfo=zone).astimezone(UTC)
-    if ends != there or not _HOURS_AWAY.search(text):
-        return None
-    about = min(max(abs(there - reference) / 4, _NEAREST), _FARTHEST)
-    return there - about, there + about
