@@ -1,16 +1,15 @@
 """Relations between two entities: those that a text states plainly, and one spelling for the labels of each type.
 
-Rules for a handful of patterns, read between two names of one clause: "Ana works at Brightwave", "Ana, who lives in
-Porto", "Ana is married to Tom", "Atlas uses Postgres". Precision before recall: the words between the names must be
-the pattern and nothing else but fillers, the types must fit, and a clause that denies, asks, wishes, supposes or looks
-back says nothing.
+Rules for a handful of patterns, read between two names next to each other: "Ana works at Brightwave", "Ana, who lives
+in Porto", "Atlas uses Postgres". Precision before recall: the words between the names must be the pattern and nothing
+else but fillers, the types must fit, and a sentence that denies, asks, wishes, supposes or looks back says nothing.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from service.domain.fact import NamedRelation
@@ -20,102 +19,57 @@ from service.language.entities import EntitySpan
 PERSON = frozenset({"person"})
 GROUP = frozenset({"organization"})
 PLACE = frozenset({"location"})
-MAKER = frozenset({"person", "organization"})
-WORK = frozenset({"project", "product", "tool", "technology"})
-THING = WORK | {"organization"}
 TECH = frozenset({"tool", "technology", "product"})
-ANY_NAMED = PERSON | GROUP | WORK
+ANY_NAMED = PERSON | GROUP | TECH | {"project"}
 
-_SINCE = r"(?:now|currently|still|also|both|already|just|mainly|mostly|primarily|happily|recently)"
+_FILLERS = r"(?:,? who )?(?:(?:now|currently|still|also|already|just|mainly|mostly|recently) )?"
 _ROLE = r"(?: as (?:an? |the )?[\w-]+(?: [\w-]+){0,3})?"
-_RANK = r"(?: (?:full[- ]time|part[- ]time|remotely))?"
 
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """Words between two names. `turned`: the second name is the source."""
-
-    label: str
-    between: re.Pattern[str]
-    left: frozenset[str]
-    right: frozenset[str]
-    turned: bool = False
-
-
-def _pattern(label: str, words: str, left: frozenset[str], right: frozenset[str], *, turned: bool = False) -> _Pattern:
-    who = r"(?:,? who )?"
-    return _Pattern(label, re.compile(rf"{who}(?:{_SINCE} )?(?:{words})", re.IGNORECASE), left, right, turned=turned)
-
-
-PATTERNS = (
-    _pattern(
-        "works_at",
-        rf"(?:works|is working|is employed){_RANK}{_ROLE}{_RANK} (?:at|for|by|with)|(?:has )?joined|"
-        rf"(?:has )?started{_RANK}{_ROLE} at|(?:is|works as) (?:an? |the )?[\w-]+(?: [\w-]+){{0,3}} at",
-        PERSON,
-        GROUP,
-    ),
-    _pattern(
-        "lives_in",
-        r"lives(?: and works)? in|is living in|resides in|(?:has )?(?:just )?moved to|is based in",
-        PERSON,
-        PLACE,
-    ),
-    _pattern("married_to", r"is married to|(?:has )?married|is the (?:wife|husband) of|is engaged to", PERSON, PERSON),
-    _pattern("knows", r"knows|is (?:a )?(?:good |close |best |old )?friends? (?:of|with)", PERSON, PERSON),
-    _pattern("uses", r"uses|is using|runs on|is built (?:on|with)|is written in|relies on|depends on", ANY_NAMED, TECH),
-    _pattern("part_of", r"is (?:a )?part of|belongs to|is a subsidiary of|is owned by", THING, THING),
-    _pattern("located_in", r"is (?:located|based|headquartered|situated|a city) in|lies in", GROUP | PLACE, PLACE),
-    _pattern("created_by", r"(?:was|is) (?:created|built|written|founded|developed|made) by", THING, MAKER),
-    _pattern("created_by", r"(?:created|founded|built|wrote|developed)", MAKER, THING, turned=True),
+PATTERNS = tuple(
+    (label, re.compile(rf"{_FILLERS}(?:{words})(?: the| an?)?", re.IGNORECASE), left, right)
+    for label, words, left, right in (
+        ("works_at", rf"(?:works|is working|is employed){_ROLE} (?:at|for|by)|(?:has )?joined", PERSON, GROUP),
+        ("lives_in", r"lives in|is living in|resides in|(?:has )?(?:just )?moved to|is based in", PERSON, PLACE),
+        ("knows", r"knows|is (?:a )?(?:good |close |best |old )?friends? (?:of|with)", PERSON, PERSON),
+        ("uses", r"uses|is using|runs on|is built (?:on|with)|is written in", ANY_NAMED, TECH),
+        ("located_in", r"is (?:located|based|headquartered|situated|a city) in|lies in", GROUP | PLACE, PLACE),
+    )
 )
+"""Each label with the words between two names, and the types of both."""
 
-# One of these in front of the first name, or anywhere in a question, and the clause does not state what it says.
 _UNSAID = re.compile(
-    r"\b(?:if|whether|unless|wish(?:es)?|hopes?|wants?|would|could|might|may|maybe|perhaps|imagine|suppose|pretend|"
+    r"\?$|\b(?:if|whether|unless|wish(?:es)?|hopes?|wants?|would|could|might|may|maybe|perhaps|imagine|suppose|pretend|"
     r"not|never|no longer|used to|formerly|previously|thinks?|guess|doubts?|heard|rumou?rs?|allegedly|apparently)\b",
     re.IGNORECASE,
 )
 _OVER = re.compile(r"[\s,]*(?:until|till|no more|any ?more|no longer|back then|in (?:19|20)\d\d)\b", re.IGNORECASE)
-_APART = re.compile(r"\s+")
+_LONGEST_CHARS = 80
 
 
 def find_relations(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelation, ...]:
     """Relations between entities of one sentence, each once, in the order of their first names. Spans are those of
     `entities.find` on the same text."""
+    spans = sentences.split(text) if len(named) > 1 else []
     relations: dict[NamedRelation, None] = {}
-    named, at = sorted(named, key=lambda each: each.start), 0
-    for start, end in sentences.split(text) if len(named) > 1 else ():
-        inside = []
-        while at < len(named) and named[at].start < end:
-            if start <= named[at].start and named[at].end <= end:
-                inside.append(named[at])
-            at += 1
-        if text[start:end].rstrip().endswith("?"):
-            continue
-        unsaid = _UNSAID.search(text, start, end)
-        subject: EntitySpan | None = None  # of the relation just read: "Ana lives in Porto and works at Brightwave"
-        for left, right in pairwise(inside):
-            between = _APART.sub(" ", text[left.end : right.start]).strip()
-            if (unsaid and unsaid.end() <= left.start) or _OVER.match(text, right.end) or len(between) > 80:
-                subject = None
-                continue
-            goes_on = subject is not None and between.startswith("and ")
-            first = subject if goes_on and subject is not None else left
-            one = _read(first, right, between.removeprefix("and ") if goes_on else between)
-            subject = first if one is not None else None
-            if one is not None:
-                relations.setdefault(one)
+    for left, right in pairwise(sorted(named, key=lambda each: each.start)):
+        label = _find_label(left, right, text[left.end : right.start])
+        if label is not None and not _OVER.match(text, right.end):
+            start, end = spans[bisect(spans, (left.start, len(text))) - 1]
+            if not _UNSAID.search(text[start:end]):
+                relations.setdefault(NamedRelation(left.name, label, right.name))
     return tuple(relations)
 
 
-def _read(left: EntitySpan, right: EntitySpan, between: str) -> NamedRelation | None:
-    plain = re.sub(r"^(?:\([^)]*\) )|(?: the| a| an| both)$", "", between)
-    for pattern in PATTERNS:
-        if left.type in pattern.left and right.type in pattern.right and pattern.between.fullmatch(plain):
-            source, target = (right, left) if pattern.turned else (left, right)
-            return NamedRelation(source.name, pattern.label, target.name)
-    return None
+def _find_label(left: EntitySpan, right: EntitySpan, between: str) -> str | None:
+    words = " ".join(between.split()) if len(between) <= _LONGEST_CHARS else ""
+    return next(
+        (
+            label
+            for label, pattern, lefts, rights in PATTERNS
+            if left.type in lefts and right.type in rights and pattern.fullmatch(words)
+        ),
+        None,
+    )
 
 
 MAX_LABEL_CHARS = 64
