@@ -19,7 +19,6 @@ from service.compat.adapter_routes import (
     present,
     read_numbered_page,
     refuse_other,
-    whole_number,
 )
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
@@ -82,7 +81,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, call: CallOf) 
     body = body_of(StoreRequest, given)
     own = with_budget(res)
     draft, serialize = await prepare(body, caller, own, unused)
-    if sent.get("async_mode") is not False and body.infer and res.llm is not None:
+    if mem0_format.yes_or_no(sent, "async_mode") is not False and body.infer and res.llm is not None:
         assert isinstance(draft, ConversationDraft), "it is made of messages"
         return send(_pending(await accept(draft, res, call.with_serializer(_pending))))
     event_id = uuid7()
@@ -116,14 +115,10 @@ async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res:
 @router.get("/v1/events")
 async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
     """Events of adds and of long deletions, newest first."""
-    limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
-    records = await list_operations(caller.workspace_id, res, limit=limit)
-    return {
-        "count": len(records),
-        "next": None,
-        "previous": None,
-        "results": [mem0_format.event_item(operation, {}) for operation in records],
-    }
+    page, size = mem0_format.page(request.query_params, size=PAGE_SIZE, most=PAGE_SIZE)
+    records = await list_operations(caller.workspace_id, res, skip=size * (page - 1), limit=size + 1)
+    results = [mem0_format.event_item(operation, {}) for operation in records[:size]]
+    return {"count": len(results), **_around(request, page, more=len(records) > size), "results": results}
 
 
 @router.get("/v1/event/{id}")
@@ -168,21 +163,20 @@ async def get_all(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
 
 @router.get("/v1/memories")
 async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    return await _list_memories(request, dict(request.query_params), caller, res)
+    asked = request.query_params
+    return await _list_memories(request, {name: ",".join(asked.getlist(name)) for name in asked}, caller, res)
 
 
 async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
     """Newest first. Several users are read one after the other from the first on, and cut to the page."""
-    asked = {**sent, **request.query_params}
-    size = whole_number(asked.get("page_size") or asked.get("limit"), "page_size", default=PAGE_SIZE, most=MAX_ITEMS)
-    page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
+    page, size = mem0_format.page({**sent, **request.query_params}, size=PAGE_SIZE, most=MAX_ITEMS)
     wanted = mem0_format.scopes(sent)
     alone = len(wanted) == 1
     skip, limit = (size * (page - 1), size) if alone else (0, size * page)
     listed: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": sent.get("categories") or [], "filters": mem0_format.narrow(sent, scope)}
+        given = {"categories": mem0_format.names(sent, "categories"), "filters": mem0_format.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         listed += part.memories
@@ -208,9 +202,9 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
 async def get_history(id: str, request: Request, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
     """Oldest first; also for a deleted memory. Whole, or the page that is asked for."""
     asked = request.query_params
-    size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
-    before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
-    entries, _ = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=(before, 0), limit=size + 1)
+    number, size = mem0_format.page(asked, size=MOST_ENTITIES, most=MOST_ENTITIES)
+    skip = size * (number - 1), 0
+    entries, _ = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=skip, limit=size + 1)
     page, more = cursors.cut(entries, size)
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
@@ -275,7 +269,9 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, call: Ca
         raise InvalidInput(detail, field="feedback")
     kept = {"feedback": rating, "feedback_reason": sent.get("feedback_reason") if rating else None}
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
-    wanted = uuid_of(str(sent.get("memory_id", "")))
+    if not isinstance(sent.get("memory_id"), str):
+        raise InvalidInput("memory_id: is missing.", field="memory_id")
+    wanted = uuid_of(sent["memory_id"])
 
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
@@ -377,8 +373,7 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
         items += page.results
         if (cursor := page.next_cursor) is None:
             break
-    size = whole_number(request.query_params.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
-    number = whole_number(request.query_params.get("page"), "page", default=1, most=MOST_ENTITIES)
+    number, size = mem0_format.page(request.query_params, size=MOST_ENTITIES, most=MOST_ENTITIES)
     results = [
         {
             "id": item.id,

@@ -36,6 +36,7 @@ NAMES: Final[Mapping[str, str]] = {
 
 KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
 TOP_K: Final = 10
+MOST_PAGES: Final = 1_000_000
 MAX_REPR: Final = 2_000
 """The most characters of `filters` in a query, in which mem0's Python client sends the repr of a dictionary."""
 
@@ -73,7 +74,9 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
     if name == "NOT":
         inner = _members(value if isinstance(value, list) else [value], where)
         return [{"NOT": inner[0] if len(inner) == 1 else {"OR": inner}}]
-    if name == "metadata" and isinstance(value, dict):
+    if name == "metadata":
+        if not isinstance(value, dict):
+            raise InvalidInput(f"{where}: must be an object of metadata.", field=where)
         return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
     own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
     if name == "timestamp" and all(
@@ -94,20 +97,29 @@ def _members(value: Any, where: str) -> list[dict[str, Any]]:
 
 def _conditions(field: str, value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, dict):
-        return [_condition(field, "in" if isinstance(value, list) else "eq", value)]
+        return [_condition(field, "in" if isinstance(value, list) else "eq", value, where)]
     for operator in value:
         if operator not in get_args(filters.Operator):
             known = ", ".join(get_args(filters.Operator))
             raise InvalidInput(f"{where}.{operator[:100]}: operators are {known}.", field=where)
     if not value:
         raise InvalidInput(f"{where}: names no operator.", field=where)
-    return [_condition(field, operator, wanted) for operator, wanted in value.items()]
+    return [_condition(field, operator, wanted, f"{where}.{operator}") for operator, wanted in value.items()]
 
 
-def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
-    if value == "*":  # anything that is there
-        return {"field": field, "operator": "ne", "value": None}
-    return {"field": field, "operator": operator, "value": value}
+def _condition(field: str, operator: str, value: Any, where: str) -> dict[str, Any]:
+    """One condition, `*` for anything that is there; raises InvalidInput with the place in mem0's filter."""
+    if operator in ("eq", "in") and "*" in (value if isinstance(value, list) else [value]):
+        operator, value = "ne", None
+    elif operator == "ne" and value == "*":
+        operator, value = "eq", None
+    condition = {"field": field, "operator": operator, "value": value}
+    try:
+        filters.read(condition, where)
+    except InvalidInput as exc:
+        fault = exc.detail.removeprefix(where).partition(": ")[2]
+        raise InvalidInput(f"{where}: {fault}", field=where) from None
+    return condition
 
 
 # -- whose memories ----------------------------------------------------------------------------------------------------
@@ -116,12 +128,15 @@ def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
 def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scopes of a search or list, as fields of a request; none if the filter contradicts itself. Raises
     InvalidInput if the filter does not determine them, or there are too many."""
-    if sent.get("show_expired"):
+    if yes_or_no(sent, "show_expired"):
         raise InvalidInput("show_expired: is not supported; expired memories are deleted.", field="show_expired")
     given = sent.get("filters")
     if given is not None:
         tree(given)  # also where it then matches nothing
-    owners = _join([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
+    named = present(sent, *ENTITIES)
+    for name, value in named.items():
+        _condition(name, "eq", value, name)
+    owners = _join([named], _owners(given) if isinstance(given, dict) else [{}])
     kinds = {tuple(sorted(owner)) for owner in owners}
     if len(owners) <= 1 or () in kinds:
         return [{}] if () in kinds else list(owners)
@@ -168,9 +183,12 @@ def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] 
     conditions = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
     for name, operator, field in (("start_date", "gte", NAMES["created_at"]), ("end_date", "lte", NAMES["created_at"])):
         if sent.get(name) is not None:
-            conditions.append(_condition(field, operator, iso(moment(sent[name], name))))
-    if isinstance(sent.get("app_id"), str):
-        conditions.append(_condition(NAMES["app_id"], "eq", sent["app_id"]))
+            conditions.append(_condition(field, operator, iso(moment(sent[name], name)), name))
+    for name, operator in (("app_id", "eq"), ("keywords", "icontains")):
+        if sent.get(name) is not None:
+            conditions.append(_condition(NAMES[name], operator, sent[name], name))
+    if sent.get("metadata") is not None:
+        conditions += _parts("metadata", sent["metadata"], "metadata")
     parts = [condition for condition in conditions if condition is not None]
     return parts[0] if len(parts) == 1 else {"AND": parts} if parts else None
 
@@ -196,12 +214,45 @@ WITHOUT_MEANING: Final = frozenset(
 """Fields of an add without an effect here, and app_id, which is kept."""
 
 
+def yes_or_no(sent: Mapping[str, Any], name: str) -> bool | None:
+    """The answer in a query or body, None if there is none; raises InvalidInput."""
+    given = sent.get(name)
+    if given is None or isinstance(given, bool):
+        return given
+    if given not in ("true", "false"):
+        raise InvalidInput(f"{name}: must be true or false.", field=name)
+    return bool(given == "true")
+
+
+def names(sent: Mapping[str, Any], name: str) -> list[Any]:
+    """A list of names, in a query separated by commas; raises InvalidInput."""
+    given = sent.get(name) or []
+    given = given.split(",") if isinstance(given, str) else given
+    if not isinstance(given, list):
+        raise InvalidInput(f"{name}: must be a list.", field=name)
+    return given
+
+
+def page(sent: Mapping[str, Any], *, size: int, most: int) -> tuple[int, int]:
+    """`page`, and `page_size` (or `limit`), at most `most`; raises InvalidInput for a number below 1."""
+    given = sent.get("page_size", sent.get("limit"))
+    return _positive(sent.get("page"), "page", 1, MOST_PAGES), _positive(given, "page_size", size, most)
+
+
+def _positive(given: object, field: str, default: int, most: int) -> int:
+    number = whole_number(given, field, default=default, least=0, most=most)
+    if number < 1:
+        raise InvalidInput(f"{field}: must be at least 1.", field=field)
+    return number
+
+
 def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for an add, and warnings about ignored fields; raises InvalidInput."""
     if sent.get("messages") in (None, []):
         raise InvalidInput('messages: are missing: send a list of {"role", "content"}.', field="messages")
-    named = sent.get("filters")
-    named = named if isinstance(named, dict) else {}
+    named = sent.get("filters") or {}
+    if not isinstance(named, dict):
+        raise InvalidInput("filters: must be an object.", field="filters")
     body = {**present(named, *ENTITIES), **present(sent, *ENTITIES), "messages": _messages(sent["messages"])}
     body["metadata"] = sent.get("metadata") or {}
     app_id = sent.get("app_id") or named.get("app_id")
@@ -244,13 +295,10 @@ def expiry(given: object) -> datetime | None:
 
 def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     """The body of POST /v1/memories/search, without its scope and filter; raises InvalidInput."""
-    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
-    if top_k < 1:
-        raise InvalidInput("top_k: must be at least 1.", field="top_k")
     given = {
         "query": sent.get("query"),
-        "limit": top_k,
-        "categories": sent.get("categories") or [],
+        "limit": _positive(sent.get("top_k", sent.get("limit")), "top_k", TOP_K, most),
+        "categories": names(sent, "categories"),
         "turns": False,
         "detail": "full",
     }
@@ -260,8 +308,8 @@ def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
         given["min_score"] = sent["threshold"]
     if sent.get("reference_date") is not None:
         given["timestamp"] = moment(sent["reference_date"], "reference_date")
-    if sent.get("rerank") is not None:
-        given["tuning"] = RankingTuning(rerank=bool(sent["rerank"]))
+    if (rerank := yes_or_no(sent, "rerank")) is not None:
+        given["tuning"] = RankingTuning(rerank=rerank)
     return given
 
 
@@ -388,7 +436,6 @@ def event_item(operation: OperationRecord, texts: Mapping[UUID, LeanMemory]) -> 
 
 def choose_fields(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     """The item, or its requested `fields` with those that every client needs."""
-    wanted = sent.get("fields")
-    if not isinstance(wanted, list) or not wanted:
+    if not (wanted := names(sent, "fields")):
         return item
     return {name: value for name, value in item.items() if name in {"id", "memory", "score", *map(str, wanted)}}

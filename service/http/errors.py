@@ -278,6 +278,7 @@ UNION_MEMBERS = frozenset({"str", "list", "int", "float", "dict", "bool"})
 # -- errors in the form that clients of other systems read; the sentence stays ours ------------------------------------
 
 MEM0: Final = "/v1/compat/mem0"
+MEM0_FIELDS: Final = {"content": "text", "min_score": "threshold", "expires_at": "expiration_date"}
 AUTOMEM: Final = "/v1/compat/automem"
 
 
@@ -285,7 +286,9 @@ def foreign_body(path: str, problem: Mapping[str, Any]) -> dict[str, Any] | None
     """The body of an error under this path; None where it is a Problem."""
     more = {name: problem[name] for name in ("field", "request_id")}
     if path.startswith(f"{MEM0}/"):
-        return {"detail": problem["detail"], "code": problem["code"], **more}
+        field = MEM0_FIELDS.get(problem["field"], problem["field"])
+        detail = problem["detail"].replace(f"{problem['field']}:", f"{field}:", 1)
+        return {"detail": detail, "code": problem["code"], **more, "field": field}
     if path.startswith(f"{AUTOMEM}/"):
         message = {
             "status": "error",

@@ -86,9 +86,9 @@ async def keep_finished(workspace_id: UUID, operation_id: UUID, result: Mapping[
         await operations.finish(session, operation_id, result=result)
 
 
-async def list_operations(workspace_id: UUID, res: Resources, *, limit: int) -> list[OperationRecord]:
+async def list_operations(workspace_id: UUID, res: Resources, *, skip: int, limit: int) -> list[OperationRecord]:
     async with res.db.read(workspace_id) as session:
-        return await operations.list_newest(session, limit=limit)
+        return await operations.list_newest(session, skip=skip, limit=limit)
 
 
 async def progress(workspace_id: UUID, operation_id: UUID, res: Resources, name: str = "operation") -> OperationRecord:

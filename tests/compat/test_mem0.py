@@ -110,6 +110,10 @@ FILTERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"AND": [{"user_id": "alice"}, {"OR": [{"keywords": {"icontains": "TEA"}}, {"kind": "ale"}]}]}, ["tea"]),
     ({"user_id": "alice", "created_at": {"gte": "2020-01-01", "lt": "2999-01-01"}}, ["tea", "rye"]),
     ({"AND": [{"user_id": "alice"}, {"user_id": "bob"}]}, []),
+    ({"user_id": "alice", "kind": "*"}, ["tea"]),
+    ({"user_id": "alice", "kind": {"in": ["*"]}}, ["tea"]),
+    ({"user_id": "alice", "kind": {"ne": "*"}}, ["rye"]),
+    ({"user_id": "alice", "kind": {"contains": "*"}}, []),
 )
 
 
@@ -148,9 +152,62 @@ async def test_filters_choose_whose_memories_and_which(client: AsyncClient) -> N
         ({"user_id": "alice", "kind": {"like": "x"}}, "operators are"),
         ({"user_id": "alice", "OR": []}, "filters.OR: must be a list"),
         ({"user_id": "alice", "OR": [{}]}, "empty condition"),
+        ({"user_id": 5}, "filters.user_id: must be a text"),
+        ({"user_id": "alice", "metadata": "drink"}, "filters.metadata: must be an object"),
+        ({"AND": [{"user_id": "alice"}, {"kind": {"gte": [1]}}]}, "filters.AND[1].kind.gte: gte takes a single"),
+        ({"user_id": "alice", "or": [{"kind": "ale"}]}, "filters.or: must be a text"),
+        ({"user_id": "alice", "memory_ids": ["x"]}, "filters.memory_ids: must be a UUID"),
+        ({"user_id": "alice", "created_at": {"icontains": "2020"}}, "filters.created_at.icontains: icontains is not"),
     ):
-        refusal(await client.post(f"{MEM0}/v3/memories/", json={"filters": wrong}), 400, words)
+        refused = await client.post(f"{MEM0}/v3/memories/", json={"filters": wrong})
+        refusal(refused, 400, words)
+        assert refused.json()["detail"].startswith(refused.json()["field"]) or "At least one" in words
     refusal(await client.post(f"{MEM0}/v3/memories/", json={"filters": "alice"}), 400, "filters: must be an object")
+
+
+WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("v2/memories/", {"page": 0}, "page: must be at least 1."),
+    ("v2/memories/", {"page_size": -1}, "page_size: must be at least 1."),
+    ("v2/memories/", {"limit": 0}, "page_size: must be at least 1."),
+    ("v2/memories/", {"page": 1.5}, "page: must be a whole number."),
+    ("v2/memories/", {"page": 20_000, "page_size": 1}, "page: ends after 10,000 memories"),
+    ("v2/memories/", {"fields": 5}, "fields: must be a list."),
+    ("v2/memories/", {"metadata": "x"}, "metadata: must be an object"),
+    ("v2/memories/", {"user_id": 5}, "user_id: must be a text."),
+    ("v2/memories/", {"show_expired": "maybe"}, "show_expired: must be true or false."),
+    ("v2/memories/search/", {"query": "tea", "threshold": "high"}, "threshold: must be a valid number"),
+    ("v2/memories/search/", {"query": "tea", "rerank": "yes"}, "rerank: must be true or false."),
+    ("v3/memories/add/", {"messages": "Rows.", "async_mode": "no"}, "async_mode: must be true or false."),
+    ("v3/memories/add/", {"messages": "Rows.", "filters": ["alice"]}, "filters: must be an object."),
+    ("v3/memories/add/", {"messages": "Rows.", "expiration_date": "2020-01-01"}, "expiration_date: must not be in"),
+    ("v1/feedback/", {"feedback": "POSITIVE"}, "memory_id: is missing."),
+)
+
+
+@pytest.mark.parametrize(("path", "fields", "words"), WRONG)
+async def test_a_wrong_field_is_named(client: AsyncClient, path: str, fields: dict[str, Any], words: str) -> None:
+    await added(client, "tea", user_id="alice")
+    refused = await client.post(f"{MEM0}/{path}", json={"user_id": "alice", "filters": {"user_id": "alice"}, **fields})
+    refusal(refused, 400, words)
+    assert refused.json()["field"] == words.partition(":")[0]
+
+
+async def test_numbers_of_a_url_are_read_too(client: AsyncClient) -> None:
+    for text in ("tea", "rye", "ale"):
+        await added(client, text, user_id="alice", metadata={"kind": text})
+    for path in ("memories/", "entities/", "events/"):
+        refusal(await client.get(f"{MEM0}/v1/{path}?user_id=alice&page=0"), 400, "page: must be at least 1")
+    seen = [await body_of(client.get(f"{MEM0}/v1/events/?page_size=2&page={page}")) for page in (1, 2, 3)]
+    assert [len(each["results"]) for each in seen] == [2, 1, 0]
+    assert len({each["id"] for page in seen for each in page["results"]}) == 3
+    assert [bool(each["next"]) for each in seen] == [True, False, False]
+    for query in ("keywords=TEA", "keywords=tea&show_expired=false&fields=metadata,hash"):
+        [one] = (await body_of(client.get(f"{MEM0}/v1/memories/?user_id=alice&{query}")))["results"]
+        assert one["metadata"] == {"kind": "tea"}
+    assert (await body_of(client.get(f"{MEM0}/v1/memories/?user_id=alice&categories=none,no")))["results"] == []
+    kinds = {"filters": {"user_id": "alice"}, "metadata": {"kind": {"in": ["tea", "ale"]}}}
+    listed = (await body_of(client.post(f"{MEM0}/v2/memories/", json=kinds)))["results"]
+    assert sorted(each["memory"] for each in listed) == ["ale", "tea"]
 
 
 async def test_pages_of_several_users_do_not_overlap(client: AsyncClient) -> None:

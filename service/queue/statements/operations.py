@@ -55,10 +55,10 @@ async def get(session: Session, operation_id: UUID) -> OperationRecord | None:
     return OperationRecord(*row) if row else None
 
 
-async def list_newest(session: Session, *, limit: int) -> list[OperationRecord]:
+async def list_newest(session: Session, *, skip: int, limit: int) -> list[OperationRecord]:
     """Newest first, by id, since ids begin with their time."""
     query = select(*COLUMNS).where(OPERATION.c.workspace_id == session.workspace_id)
-    rows = await session.execute(query.order_by(OPERATION.c.id.desc()).limit(limit))
+    rows = await session.execute(query.order_by(OPERATION.c.id.desc()).offset(skip).limit(limit))
     return [OperationRecord(*row) for row in rows]
 
 
