@@ -15,8 +15,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,12 @@ EDGE_TYPES = frozenset(map(str, (*AUTHORABLE, RelationType.SIMILAR_TO)))
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a dump holds: a memory, or an edge between memories, as the `fields` of a request. `source`: the id of the
-    memory where an edge begins; `place`: its place in the file."""
+    """What a dump holds: a memory, or an edge between memories, as the `fields` of a request. `place`: where in the
+    file; `source`: the id of the memory where an edge begins."""
 
     fields: Fields
+    place: str
     source: str = ""
-    place: str = ""
 
 
 @dataclass(slots=True)
@@ -62,16 +62,26 @@ class Owner:
 @dataclass(slots=True)
 class Report:
     """The records that could not be imported, counted by reason, with some of the ids. `refused`: a sentence for each
-    that is broken, or that the server refused."""
+    that is broken, or that the server refused; `place`: of the record that is being read."""
 
     lost: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    place: str = ""
 
     def note(self, reason: str, id: object = None) -> None:
         self.lost[reason] += 1
         if id is not None and len(self.examples.setdefault(reason, [])) < 5:
             self.examples[reason].append(str(id))
+
+    @contextmanager
+    def reading(self, place: str) -> Iterator[None]:
+        """Within the block a record of another form is refused, and does not stop the others."""
+        self.place = place
+        try:
+            yield
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            self.refused.append(f"{place}: has another form ({exc})")
 
 
 def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Record]:
@@ -86,48 +96,30 @@ def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Reco
         raise CommandError(f"{path} is not a dump of {source}: it has another form ({exc}).") from exc
 
 
-Convert = Callable[[Any, Owner, Report], Iterator[Record]]
-
-
-def _convert(rows: Iterable[tuple[str, Any]], convert: Convert, owner: Owner, report: Report) -> Iterator[Record]:
-    """The records of rows, with their places. A row that is broken is reported, and does not stop the others."""
-    for place, row in rows:
-        try:
-            if not isinstance(row, dict):
-                raise TypeError("not an object")
-            place += f" (id {row['id']})" if "id" in row else ""
-            for record in convert(row, owner, report):
-                yield replace(record, place=place)
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            report.refused.append(f"{place}: has another form ({exc})")
-
-
 # -- mem0
 
 
 def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
-    return _convert(_objects(path, ("results", "memories"), report), _mem0_memory, owner, report)
-
-
-def _mem0_memory(row: Fields, owner: Owner, report: Report) -> Iterator[Record]:
-    fields = row
-    if payload := _parse(row.get("payload")):  # a row of its table
-        named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
-        extra = {name: value for name, value in payload.items() if name not in named and value is not None}
-        fields = {**payload, "memory": payload.get("data"), "metadata": {**extra, **_metadata(payload)}}
-        report.note("vectors of the table: made again by this service's embedder")
-    yield from _memory(
-        owner,
-        report,
-        id=row.get("id"),
-        content=fields.get("memory") or fields.get("text"),
-        whose=fields,
-        metadata={**_metadata(fields), **_some(fields, "app_id", "actor_id", "role", "immutable")},
-        tags=fields.get("categories") or [],
-        timestamp=fields.get("created_at"),
-        updated_at=fields.get("updated_at"),
-        expires_at=fields.get("expiration_date"),
-    )
+    for place, row in _objects(path, ("results", "memories"), report):
+        with report.reading(place):
+            fields = row
+            if payload := _parse(row.get("payload")):  # a row of its table
+                named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
+                extra = {name: value for name, value in payload.items() if name not in named and value is not None}
+                fields = {**payload, "memory": payload.get("data"), "metadata": {**extra, **_metadata(payload)}}
+                report.note("vectors of the table: made again by this service's embedder")
+            yield from _memory(
+                owner,
+                report,
+                id=row.get("id"),
+                content=fields.get("memory") or fields.get("text"),
+                whose=fields,
+                metadata={**_metadata(fields), **_some(fields, "app_id", "actor_id", "role", "immutable")},
+                tags=fields.get("categories") or [],
+                timestamp=fields.get("created_at"),
+                updated_at=fields.get("updated_at"),
+                expires_at=fields.get("expiration_date"),
+            )
 
 
 # -- AutoMem
@@ -146,45 +138,38 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
         yield from _automem_points(graph, owner, report)
         return
     ids: dict[Any, str] = {}
-    yield from _convert(_number("node", document["nodes"]), partial(_automem_node, ids), owner, report)
-    edges = _number("relationship", document.get("relationships") or ())
-    yield from _convert(edges, partial(_automem_relationship, ids), owner, report)
-
-
-def _automem_node(ids: dict[Any, str], node: Fields, owner: Owner, report: Report) -> Iterator[Record]:
-    """`ids`: gets the id of the memory here for that of the node."""
-    if "Memory" not in node.get("labels", ()):
-        report.note("nodes that are no memories: entities and patterns are found again")
-        return
-    for made in _automem_memory(node["properties"], owner, report):
-        ids[node["id"]] = made.fields["id"]
-        yield made
-
-
-def _automem_relationship(ids: Mapping[Any, str], each: Fields, owner: Owner, report: Report) -> Iterator[Record]:
-    source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
-    if source is None or target is None or source == target:
-        report.note("relations to what is not a memory here")
-    elif each["type"] not in EDGE_TYPES:
-        report.note(f"relations of the type {each['type']}")
-    else:
-        properties = {name: value for name, value in (each.get("properties") or {}).items() if value is not None}
-        strength = properties.pop("strength", None)
-        strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
-        fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
-        yield Record(fields, source)
+    for place, node in _number("node", document["nodes"]):
+        with report.reading(place):
+            if "Memory" not in node.get("labels", ()):
+                report.note("nodes that are no memories: entities and patterns are found again")
+                continue
+            for made in _automem_memory(node["properties"], owner, report):
+                ids[node["id"]] = made.fields["id"]
+                yield made
+    for place, each in _number("relationship", document.get("relationships") or ()):
+        with report.reading(place):
+            source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
+            if source is None or target is None or source == target:
+                report.note("relations to what is not a memory here")
+            elif each["type"] not in EDGE_TYPES:
+                report.note(f"relations of the type {each['type']}")
+            else:
+                properties = {
+                    name: value for name, value in (each.get("properties") or {}).items() if value is not None
+                }
+                strength = properties.pop("strength", None)
+                strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
+                fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
+                yield Record(fields, place, source)
 
 
 def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
     report.note("relations: they are in the file of the graph (falkordb), which is not there")
-    rows = _objects(path, ("points", "memories", "results"), report)
-    yield from _convert(rows, _automem_point, owner, report)
-
-
-def _automem_point(each: Fields, owner: Owner, report: Report) -> Iterator[Record]:
-    payload = each.get("payload") or each.get("memory")
-    fields = payload if isinstance(payload, dict) else each
-    yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
+    for place, each in _objects(path, ("points", "memories", "results"), report):
+        with report.reading(place):
+            payload = each.get("payload") or each.get("memory")
+            fields = payload if isinstance(payload, dict) else each
+            yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
 
 
 def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Record]:
@@ -253,7 +238,7 @@ def _memory(
             fields[name] = shown
     if {"updated_at", "last_accessed"} & fields.keys():
         fields["allow_system_fields"] = True
-    yield Record(fields)
+    yield Record(fields, report.place)
 
 
 def _uuid(id: Any) -> str:
@@ -342,6 +327,7 @@ def _objects(path: Path, lists: tuple[str, ...], report: Report) -> Iterator[tup
 
 
 def _number(what: str, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Each row with its place, such as "line 3"."""
     return ((f"{what} {number}", row) for number, row in enumerate(rows, 1))
 
 
