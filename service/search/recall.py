@@ -77,7 +77,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         wanted = _narrow_injected(query, result)
         probable = _probable_ids(result.hits, later, wanted.min_probability)
         matches, turns = await _turns(session, wanted, probable, best, res, watch)
-        not_shown = await recall_context.hidden_turns(session, [place for place, _ in matches if place not in turns])
+        not_shown = await recall_context.hidden_turns(session, [place for place in matches if place not in turns])
         results = RecallResults(
             matches=matches,
             turns=turns,
@@ -86,7 +86,6 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             strategies=await _strategies(session, query, task_vector, res, watch),
             goals=await _goals(session, query, watch),
             profile=await _profile(session, query, watch),
-            probabilities={place: hit.answer_probability for place, hit in best.items()},
             answer_probability=result.answer_probability,
             messages={place: kept for place, kept in by_turn.items() if place in turns},
             read_from={passage.memory_id: passage.place for passage in passages},
@@ -130,17 +129,15 @@ async def _turns(
     best: Mapping[TurnPlace, Hit],
     res: Resources,
     watch: Stopwatch,
-) -> tuple[list[tuple[TurnPlace, float]], Mapping[TurnPlace, Turn]]:
-    """The first of the turns that are probable enough with their scores (0..1), and these with their context
-    windows."""
+) -> tuple[dict[TurnPlace, Hit], Mapping[TurnPlace, Turn]]:
+    """The first of the turns that are probable enough, best first, and these with their context windows."""
     if "turns" not in query.include:
-        return [], {}
+        return {}, {}
     wanted = [place for place, hit in best.items() if hit.memory.id in probable]
-    first = sorted(wanted, key=lambda place: -best[place].score)[: query.limit]
-    matches = [(place, min(1.0, best[place].score)) for place in first]
+    matches = {place: best[place] for place in sorted(wanted, key=lambda place: -best[place].score)[: query.limit]}
     with watch.measure("turns"):
-        places = [place for place, _ in matches]
-        places += [(place[0], place[1] - 1) for place in places if best[place].memory.role in ASSISTANT_ROLES]
+        answers = [place for place, hit in matches.items() if hit.memory.role in ASSISTANT_ROLES]
+        places = [*matches, *((conversation_id, index - 1) for conversation_id, index in answers)]
         return matches, await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
 
 

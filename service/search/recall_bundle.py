@@ -69,20 +69,18 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecallResults:
-    """The parts of a recall before they are cut, each best first. `matches`: places of the turns that answer, with
-    their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them is the
-    answer, `answer_probability`: how likely there is one (0..1, None if unknown). `messages`: the memories that keep
-    these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id of a hit, it
-    and the last that was said after it about the same thing."""
+    """The parts of a recall before they are cut, each best first. `matches`: places of the turns that answer, with the
+    best hit of each; `turns`: those turns and their context windows; `answer_probability`: that there is an answer
+    (0..1, None if unknown). `messages`: the memories that keep these turns as they were said; `read_from`: a turn that
+    each fact was read from; `later`: by id of a hit, it and the last that was said after it about the same thing."""
 
-    matches: Sequence[tuple[TurnPlace, float]]
+    matches: Mapping[TurnPlace, Hit]
     turns: Mapping[TurnPlace, Turn]
     facts: Sequence[Hit]
     entities: Sequence[EntityItem]
     strategies: Sequence[StrategyMatch]
     goals: Sequence[Goal]
     profile: ProfileResponse | None
-    probabilities: Mapping[TurnPlace, float | None] = field(default_factory=dict)
     answer_probability: float | None = None
     messages: Mapping[TurnPlace, Sequence[Message]] = field(default_factory=dict)
     read_from: Mapping[UUID, TurnPlace] = field(default_factory=dict)
@@ -188,7 +186,7 @@ class _Lines:
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
             text = format_turn(turn, kept[0].own)
             if kept[0].context and not self._is_above(turn, kept[0].takes_up):
-                text = f"{one_line(kept[0].context)} {text}"
+                text = f"{self._without_above(turn, kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
         if self._is_long and place in self.likeliest:
@@ -206,6 +204,13 @@ class _Lines:
             for place, each in self.results.turns.items()
             if place in self.known.get("turns", {}) and each.conversation_id == turn.conversation_id
         )
+
+    def _without_above(self, turn: Turn, context: str) -> str:
+        """A quotation of two turns without the first one if that is above it in the block."""
+        place = (turn.conversation_id, turn.index - 2)
+        if place in self.known.get("turns", {}):
+            return plain(context).partition(f": {plain(self.results.turns[place].text)} ")[2] or one_line(context)
+        return one_line(context)
 
     def of_fact(self, hit: Hit, topic: tuple[object, ...], score: float) -> PromptPiece:
         """A fact with its day; facts about one topic are next to each other."""
@@ -267,14 +272,14 @@ class _Lines:
 
 def _likeliest(results: RecallResults) -> list[TurnPlace]:
     """The turns that are most likely the answer, at most BEST."""
-    of_turns = sorted(((chance or 0.0, place) for place, chance in results.probabilities.items()), reverse=True)
+    of_turns = sorted(((hit.answer_probability or 0.0, place) for place, hit in results.matches.items()), reverse=True)
     return [place for chance, place in of_turns[:BEST] if chance >= max(LIKELY, of_turns[0][0] / 3)]
 
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
     """Each turn that matches with its context window; an answer of the assistant with what it answers."""
     passages, since = [], query.window.start
-    for place, relevance in results.matches:
+    for place, hit in results.matches.items():
         if place not in results.turns:
             continue
         conversation_id, index = place
@@ -282,7 +287,7 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
         window = range(index - before, index + query.context_window + 1)
         turns = [turn for each in window if (turn := results.turns.get((conversation_id, each))) is not None]
         recent = [turn for turn in turns if since is None or turn.timestamp >= since]
-        score = scoring.score(query.shares.turns, relevance, results.turns[place].timestamp)
+        score = scoring.score(query.shares.turns, min(1.0, hit.score), results.turns[place].timestamp)
         texts = tuple(lines.of_turn(turn) for turn in recent)
         passages.append(PromptPiece("turns", score, texts, group=conversation_id))
     return cap_groups(passages, query.per_conversation)
@@ -306,20 +311,14 @@ def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[Pro
 
 def _turn_items(results: RecallResults, passages: Sequence[PromptPiece], block: PromptBlock) -> tuple[TurnItem, ...]:
     """The turns in the block, best first; one of several passages has the score of the best."""
-    matches, taken = dict(results.matches), block.lines.get("turns", {})
+    taken = block.lines.get("turns", {})
     scores = {line.key: piece.score for piece in reversed(passages) for line in piece.lines}
     items = [
-        TurnItem(
-            turn,
-            scores[place],
-            matches.get(place, 0.0),
-            place not in matches,
-            results.probabilities.get(place) if place in matches else None,
-        )
+        TurnItem(turn, scores[place], results.matches.get(place))
         for place, turn in results.turns.items()
         if place in taken
     ]
-    return tuple(sorted(items, key=lambda each: (-each.score, each.is_context, each.turn.index)))
+    return tuple(sorted(items, key=lambda each: (-each.score, each.hit is None, each.turn.index)))
 
 
 def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -> tuple[FactItem, ...]:

@@ -54,14 +54,12 @@ class RecallQuery(Query):
 
 @dataclass(frozen=True, slots=True)
 class TurnItem:
-    """A turn of the bundle. `match`: 0..1, how well it matches; `is_context`: it does not match, but is next to a turn
-    that does, and has the `score` of that. `answer_probability` 0..1: that it has the answer; None if unknown."""
+    """A turn of the bundle. `hit`: itself or a memory that keeps it; None: it does not match, but is next to one that
+    does, and has the `score` of that."""
 
     turn: Turn
     score: float
-    match: float
-    is_context: bool = False
-    answer_probability: float | None = None
+    hit: Hit | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.conversation import Turn, TurnPlace
+from service.domain.memory import Hit, memory_of
 from service.domain.query import SearchResult, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -95,7 +96,8 @@ def turn(conversation_id: UUID, index: int, age_days: float = 0.0) -> Turn:
 
 def bundled(query: RecallQuery, matches: Sequence[tuple[TurnPlace, float]], turns: Sequence[Turn]) -> Bundle:
     by_place = {(each.conversation_id, each.index): each for each in turns}
-    results = RecallResults(matches, by_place, (), (), (), (), None)
+    hits = {place: Hit(memory_of(by_place[place]), score, None) for place, score in matches}
+    results = RecallResults(hits, by_place, (), (), (), (), None)
     return bundle(query, results, SearchResult((), "none"), (), {}, NOW)
 
 
@@ -106,13 +108,8 @@ def query(**changes: object) -> RecallQuery:
 def test_overlapping_windows_show_each_turn_once_with_its_best_score() -> None:
     turns = [turn(LONG, index) for index in range(5)]
     found = bundled(query(context_window=1), [((LONG, 1), 0.9), ((LONG, 3), 0.4)], turns)
-    assert {each.turn.index: (each.match, each.is_context) for each in found.turns} == {
-        0: (0.0, True),
-        1: (0.9, False),
-        2: (0.0, True),
-        3: (0.4, False),
-        4: (0.0, True),
-    }
+    matches = {each.turn.index: each.hit and each.hit.score for each in found.turns}
+    assert matches == {0: None, 1: 0.9, 2: None, 3: 0.4, 4: None}
     scores = {each.turn.index: each.score for each in found.turns}
     assert scores[0] == scores[1] == scores[2] > scores[3] == scores[4]
     assert found.text.count("Part 2") == 1

@@ -214,9 +214,9 @@ def _answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: datetime)
             {
                 **turn_item(item.turn, request.detail),
                 "score": item.score,
-                "match": item.match,
-                "answer_probability": item.answer_probability,
-                "around": item.is_context,
+                "match": min(1.0, item.hit.score) if item.hit else 0.0,
+                "answer_probability": item.hit.answer_probability if item.hit else None,
+                "around": item.hit is None,
             }
             for item in bundle.turns
         ],

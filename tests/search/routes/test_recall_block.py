@@ -86,6 +86,20 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
 
 
+async def test_a_quotation_of_two_turns_leaves_out_the_one_above_it(client: AsyncClient) -> None:
+    await tell(
+        client,
+        ("2026-10-12T10:00:00Z", "user", "The celadon crawled on the rims above 1240 degrees."),
+        ("2026-10-12T10:01:00Z", "assistant", "Yes, fire it at 1225 then."),
+        ("2026-10-12T10:02:00Z", "user", "Ok, will do."),
+    )
+    lines = await block(client, "Did the celadon crawl on the rims above 1240 degrees? Ok, will do.", limit=2)
+    assert lines[-2:] == [
+        "User: The celadon crawled on the rims above 1240 degrees.",
+        "Assistant said: Yes, fire it at 1225 then. User: Ok, will do.",
+    ]
+
+
 async def test_an_answer_of_the_assistant_comes_with_what_it_answers(client: AsyncClient) -> None:
     await tell(
         client,
