@@ -17,6 +17,7 @@ DRIVER = "driver"
 """The key under which a connection's information has the driver's connection."""
 
 LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
+READ_ONLY, DISK_FULL = "25006", "53100"
 LOST = (
     OSError,  # with TimeoutError, ssl.SSLError and all refusals of the network
     EOFError,
@@ -37,13 +38,21 @@ system error."""
 RETRY_AFTER_S = 1.0
 
 LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
-PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
+PASSING = {
+    LOCK_TIMEOUT: "lock_timeout",
+    DEADLOCK: "deadlock",
+    QUERY_CANCELLED: "cancelled",
+    READ_ONLY: "read_only",
+    DISK_FULL: "disk_full",
+}
 UNAVAILABLE = {
     "unreachable": "The database cannot be reached.",
     "pool_busy": "Every database connection is busy.",
     "lock_timeout": "Another write to this scope takes too long.",
     "deadlock": "Two writes waited for each other and this one gave way.",
     "cancelled": "The database took too long.",
+    "read_only": "The database takes no writes: it is read-only.",
+    "disk_full": "The database has no disk space left.",
     "other": "The database cannot do this right now.",
 }
 """The sentence about a transaction that failed, by the reason in the metrics."""
@@ -94,7 +103,7 @@ def translate(error: Exception, session: AsyncConnection | None = None, *, walle
         return unavailable(PASSING[state])
     if is_lost(error, session):
         return unavailable("unreachable")
-    return unavailable("other") if state.startswith(PASSING_CLASSES) else None
+    return unavailable("other", state) if state.startswith(PASSING_CLASSES) else None
 
 
 def _cause(error: Exception) -> BaseException:
@@ -118,8 +127,8 @@ def is_lost(error: Exception, session: AsyncConnection | None = None) -> bool:
     return raw is not None and raw.is_closed()
 
 
-def unavailable(reason: str) -> StoreUnavailable:
-    """Counts a transaction that the database could not do, and returns its error."""
+def unavailable(reason: str, state: str = "") -> StoreUnavailable:
+    """Counts a transaction that the database could not do, and returns its error, which names the SQLSTATE if given."""
     DATABASE_ERRORS.labels(reason).inc()
     kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
-    return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
+    return kind(f"{UNAVAILABLE[reason]}{f' SQLSTATE {state}.' if state else ''}", retry_after_s=RETRY_AFTER_S)

@@ -18,6 +18,7 @@ from sqlalchemy.exc import NoResultFound, ProgrammingError
 from service.domain.errors import SchemaMismatch
 from service.kit import postgres_url
 from service.postgres import rights
+from service.postgres.driver_errors import unavailable
 from service.postgres.engine import Database, Session
 
 EXPECTED_REVISION = 1
@@ -39,10 +40,17 @@ BEHIND = "The database's schema is older than this version of the service: run `
 AHEAD = "The database's schema is too new for this version of the service: start the newer version."
 
 
-async def check(database: Database) -> None:
-    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached."""
+# Of a standby, and of a server that an operator or a full disk made read-only.
+TAKES_WRITES = text("SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'")
+
+
+async def check(database: Database, *, writes: bool = False) -> None:
+    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached, or
+    with `writes` takes none."""
     async with database.read() as session:
         await _check_revision(session)
+        if writes and not await session.scalar(TAKES_WRITES):
+            raise unavailable("read_only")
 
 
 SESSION_SETTINGS = {"timezone": "UTC", "jit": "off", "work_mem": "64MB"}

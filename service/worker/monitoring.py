@@ -22,7 +22,7 @@ from typing import get_args
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from service import __version__
-from service.domain.errors import SchemaMismatch, ServiceError
+from service.domain.errors import ServiceError
 from service.domain.job import JobName
 from service.kit.settings import Settings, SettingsError
 from service.observability.metrics import POOL, POOL_SIZE, POOL_WAITING
@@ -165,10 +165,10 @@ class HealthPort:
             return self._why
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
-                await readiness.check(self._res.db)
-        except SchemaMismatch as exc:
+                await readiness.check(self._res.db, writes=True)
+        except ServiceError as exc:
             return exc.detail
-        except (ServiceError, TimeoutError):
+        except TimeoutError:
             return "The database does not answer."
         return None
 

@@ -100,6 +100,25 @@ async def test_lost_at_the_end_of_a_read(proxy: PostgresProxy, behind_proxy: Asy
     assert (await behind_proxy.post("/v1/memories/search", json=search)).json()["results"]
 
 
+async def test_a_database_that_takes_no_writes(
+    owner_url: str, resources: Resources, embedder: AngleEmbedder, tenant: Tenant
+) -> None:
+    """As a full disk of a managed server makes it, or a primary that is one no more: reads are still answered."""
+    async with open_as(owner_url, APP, size=1) as database:
+        await database.fetch_value("SELECT set_config('default_transaction_read_only', 'on', false)")
+        embed = with_caches(embedder, database)
+        async with (
+            serving(replace(resources, db=database, embedder=embed)) as app,
+            client_of(app, tenant.key) as client,
+        ):
+            refused = await stored(client)
+            assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+            assert (refused.headers["Retry-After"], "read-only" in refused.json()["detail"]) == ("1", True)
+            found = await client.post("/v1/memories/search", json={"query": "kiln", "user_id": "iris"})
+            assert found.status_code == 200, found.text
+            assert (await client.get("/readyz")).status_code == 200
+
+
 async def test_no_connection_at_all(proxy: PostgresProxy, behind_proxy: AsyncClient) -> None:
     await stored(behind_proxy)
     proxy.cut_at = b"BEGIN"

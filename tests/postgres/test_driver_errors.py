@@ -45,6 +45,7 @@ GONE: list[Exception] = [
 PASSING: list[Exception] = [
     asyncpg.TooManyConnectionsError("gone"),
     asyncpg.DiskFullError("gone"),
+    asyncpg.ReadOnlySQLTransactionError("gone"),
     asyncpg.OutOfMemoryError("gone"),
     asyncpg.SerializationError("gone"),
     asyncpg.PostgresIOError("gone"),
@@ -70,6 +71,20 @@ async def test_in_a_statement(own: Database, workspace: UUID, error: Exception) 
     assert raised.value.retry_after_s
     async with own.read(workspace) as session:
         assert await (await driver(session)).fetchval("SELECT 1") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (asyncpg.DiskFullError("gone"), "disk space"),
+        (asyncpg.ReadOnlySQLTransactionError("gone"), "read-only"),
+        (asyncpg.OutOfMemoryError("gone"), "SQLSTATE 53200"),
+    ],
+)
+async def test_the_sentence_says_why(own: Database, workspace: UUID, error: Exception, why: str) -> None:
+    with pytest.raises(StoreUnavailable, match=why):
+        async with own.begin(workspace):
+            raise error
 
 
 @pytest.mark.parametrize("error", GONE, ids=named)

@@ -6,15 +6,18 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import httpx2
 import pytest
 
 from service.kit.settings import Settings, SettingsError
 from service.postgres.readiness import AHEAD
+from service.postgres.roles import WORKER
 from service.runtime.resources import Resources
 from service.worker import monitoring
 from service.worker.monitoring import HealthPort, serve
+from tests.conftest import open_as
 
 
 @pytest.fixture
@@ -64,6 +67,16 @@ async def test_a_schema_that_does_not_fit_is_told(
     assert (told.status_code, told.json()["detail"]) == (503, AHEAD)
     monkeypatch.undo()
     assert (await monitor.get("/readyz")).status_code == 200
+
+
+async def test_a_database_that_takes_no_writes_is_told(
+    port: HealthPort, monitor: httpx2.AsyncClient, res: Resources, owner_url: str
+) -> None:
+    async with open_as(owner_url, WORKER, size=1) as database:
+        await database.fetch_value("SELECT set_config('default_transaction_read_only', 'on', false)")
+        port.working(replace(res, db=database))
+        told = await monitor.get("/readyz")
+    assert (told.status_code, told.json()["detail"]) == (503, "The database takes no writes: it is read-only.")
 
 
 async def test_nothing_else_is_served(

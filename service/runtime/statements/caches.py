@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from sqlalchemy import DateTime, bindparam, select, text
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
+from service.domain.errors import StoreUnavailable
 from service.domain.moments import Clock, system_clock
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -93,8 +95,9 @@ class AnswerTable:
         if self.deferred is not None:
             self.deferred.answers[owner, digest] = row
             return
-        async with self.db.begin(owner, detached=True) as session:
-            await direct.insert(session, NewRows(STORE_ANSWER, [row]))
+        with suppress(StoreUnavailable):
+            async with self.db.begin(owner, detached=True) as session:
+                await direct.insert(session, NewRows(STORE_ANSWER, [row]))
 
     def _own(self, prompt_sha256: bytes) -> str:
         """The digest of a prompt and the wall."""
@@ -125,8 +128,9 @@ class VectorTable:
         if self.deferred is not None:
             self.deferred.vectors |= rows
             return
-        async with self.db.begin(owner, detached=True) as session:
-            await _store_vectors(session, rows)
+        with suppress(StoreUnavailable):  # searches go on while the database takes no writes
+            async with self.db.begin(owner, detached=True) as session:
+                await _store_vectors(session, rows)
 
 
 async def _store_vectors(session: Session, vectors: Mapping[VectorKey, Vector]) -> None:
