@@ -40,11 +40,6 @@ _NAME = re.compile(
 _FIGURE = re.compile(r"(?<![\w.])[-\u2212+]?\d+(?:[.,:]\d+)*")
 _HALF_OF_DAY = re.compile(r"(?i)\d\s?([ap])\.?m\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_MARK = re.compile(
-    r"\b(?!I\b)\w*[A-Z\u00c0-\u00de\u00e0-\u024f\u0391-\u042f\u1e00-\u1eff]\w*|(?<![\w\u2212-])[-\u2212]+(?=\w)"
-    r"|(?<=\w):(?=\w)|[:;]-?[()]|!(?=[\w=])|[?*/\\@#%&$+<=>^|~\u00a2-\u00a9\u00ac-\u00b1\u00d7\u00f7\u20a0-\u20cf\u2190-\u22ff]"
-)
-_FIRST_LETTER = re.compile(r"(?:^|[.!?:]\s+)[\"'(\u201c]?\w")
 _OTHER_WORDS = """hundred=100 thousand=1000 million=1000000 billion=1000000000 dozen=12 half=0.5 once=1 twice=2
     double=2 both=2 thrice=3 triple=3"""
 _IN_DIGITS = {
@@ -77,11 +72,6 @@ def names(text: str) -> list[Value]:
         for match in _NAME.finditer(text)
         if match.group() not in {"I", "OK"} and not re.match(r"I['\u2019]", match.group())
     ]
-
-
-def marks(text: str) -> list[str]:
-    """The signs, operators and words with capitals or accents, in order; a sentence begins with a small letter."""
-    return _MARK.findall(_FIRST_LETTER.sub(lambda match: match.group().lower(), text))
 
 
 def find_replacement(given: Sequence[Value], text: str) -> Value | None:

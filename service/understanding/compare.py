@@ -62,7 +62,6 @@ class FactLink:
 
 
 _SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
-_SAME = FactLink(LinkKind.SAME, Reason.SAME_WORDS)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 
 _CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign shift postpone reschedule slip"))
@@ -79,7 +78,6 @@ OVER_WORDS = (
     | NEGATIONS
 )
 _NAMED_A = re.compile(r"(?<=\w )A\b")
-_FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
 LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
     r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
@@ -121,11 +119,7 @@ _REPLACED = re.compile(
     r"|(?P<was>[^.;,]{1,60}?) (?:was|were|is|are|has been|have been|got) (?:replaced|superseded) (?:by"
     r"|with) (?P<instead>[^.;,]{1,60})"
 )
-_NOT_BUT = re.compile(
-    r"(?i)\bnot (?P<over>[^.;,]{1,60}?),? but (?P<new>[^.;,]{1,60})"
-    r"|(?P<instead>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
-)
-_EXCHANGED = re.compile(r"(?i)instead of|rather than|in place of|replaced|superseded|swapped|exchanged|traded|\bnot ")
+_EXCHANGED = re.compile(r"(?i)instead of|rather than|in place of|replaced|superseded|swapped|exchanged|traded")
 _CHANGES = re.compile(
     r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
     r"|started|left|lost|broke up|split|replaced|renamed|postponed|rescheduled|turns out|after all|back (?:to|in)"
@@ -203,8 +197,6 @@ def relate(
         return None
     if new.speaker and old.speaker and new.speaker.casefold() != old.speaker.casefold():
         return None  # both talk about themselves
-    if _agrees_to(new, old):
-        return _SAME
     ended = {
         index: reason
         for index, was in enumerate(old.statements)
@@ -221,18 +213,7 @@ def relate(
 def is_same(one: str, other: str, *, articles: bool = False) -> bool:
     """Whether two texts have the same words in the same order, and the same articles if these count."""
     ignored = frozenset() if articles else _ARTICLES
-    return _words(one, ignored) == _words(other, ignored) and not differs(one, other)
-
-
-def differs(one: str, other: str) -> bool:
-    """Whether two texts that share their words differ in a sign, an accent, a capital, a figure, a name or a denial."""
-    return _distinctions(read(normalize("NFC", one))) != _distinctions(read(normalize("NFC", other)))
-
-
-def _distinctions(text: Spoken) -> tuple[list[str], list[str], set[str], int]:
-    figures = sorted(value.key for value in text_values.find(text.own))
-    names = {value.key for value in text_values.names(text.own)}
-    return text_values.marks(text.own), figures, names, sum(statement.denials for statement in text.statements)
+    return _words(one, ignored) == _words(other, ignored)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -276,7 +257,7 @@ def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
 
 def _words(text: str, ignored: frozenset[str]) -> list[str]:
     """The words of a text without the signs around them, and without those that are ignored in small letters."""
-    words = (word.strip(".,;:!?\"'()") for word in normalize("NFC", text).split())
+    words = (word.rstrip(".,;:!?\"')").lstrip("\"'(") for word in normalize("NFC", text).split())
     return [word.casefold() for word in words if word and word not in ignored]
 
 
@@ -291,15 +272,6 @@ def _people(spoken: Spoken) -> list[str]:
     """The names of people that begin a sentence."""
     starts = {sentence.start for sentence in spoken.statements}
     return [each.name for each in entities.find(spoken.own) if each.type == "person" and each.start in starts]
-
-
-def _agrees_to(new: Spoken, old: Spoken) -> bool:
-    """Whether somebody only agrees with what the older text says."""
-    context_words = frozenset(lexemes(new.context)) - _FRAME
-    if not context_words or not speech_acts.only_agrees(new.own):
-        return False
-    known = frozenset(lexemes(old.own))
-    return context_words <= known and not NEGATIONS & known
 
 
 # -- endings ---------------------------------------------------------------------------------------------------------
@@ -367,7 +339,7 @@ def _overs(sentence: str) -> Sequence[tuple[str, str, str, str]]:
     if not _CHANGE_VERBS.isdisjoint(lexemes(sentence)):  # "open from 9 to 5" is no change
         patterns.append(_FROM_TO)
     if _EXCHANGED.search(sentence):  # these take long to find that they do not match
-        patterns += (_REPLACED,) if _PASSING.search(sentence) else (_INSTEAD, _REPLACED, _NOT_BUT)
+        patterns += (_REPLACED,) if _PASSING.search(sentence) else (_INSTEAD, _REPLACED)
     found = []
     for match in chain.from_iterable(pattern.finditer(sentence) for pattern in patterns):
         groups = match.groupdict(default="")

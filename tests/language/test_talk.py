@@ -162,9 +162,6 @@ MAY, GOT_IT = "My flight to Lisbon is on 3 May.", ("assistant", "Got it: 3 May, 
         ([("assistant", "Our service uses MySQL.")], "That's not right, it uses Postgres.",
          "Assistant said: Our service uses MySQL."),
         (["The hall costs 300 euros."], "Sorry, 350.", "User said: The hall costs \u2026."),
-        (["I bought a boat."], "No I didn't, that was my cousin.", "User said: I bought a boat."),
-        (["I bought a boat."], "Just kidding, I didn't.", "User said: I bought a boat."),
-        (["I bought a boat."], "That was a lie.", "User said: I bought a boat."),
         (["I bought a boat."], "Actually, I like tea.", None),
         # an acknowledgement is neither corrected nor answered
         ([MAY, GOT_IT], "Sorry, 4 May.", "User said: My flight to Lisbon is on \u2026."),
@@ -320,9 +317,6 @@ def test_a_date_is_added_where_the_words_say_which_and_it_says_something_new(sai
     [
         "\U0001f436 is my dog's emoji",
         "\U0001f468\u200d\U0001f469\u200d\U0001f467 is my family emoji",
-        "I'm \U0001f1e9\U0001f1ea",
-        "I\u2019m \U0001f1e9\U0001f1ea.",
-        "I \u2764\ufe0f \U0001f355",
         "\U0001f389 I got the job at Acme!",
     ],
 )

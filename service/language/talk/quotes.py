@@ -188,8 +188,6 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
         replaced = _find_replaced(before, message)
         if replaced is not None:
             return replaced
-    if not other and near and not asked and speech_acts.only_takes_back(message.text):
-        return Antecedent.of(before, last)
     topics = [topic for _, topic in speech_acts.find_topics(message.text) if not speech_acts.refers(topic)]
     if corrects and not asked and any(map(lexemes, topics)):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Set
 
 from service.language import sentences, text_values
 from service.language.common_words import FUNCTION_WORDS, word_set
-from service.language.lexemes import EMOJI, PICTURE, lexemes
+from service.language.lexemes import PICTURE, lexemes
 from service.language.temporal import tense
 from service.language.temporal.calendar import Lean
 
@@ -29,10 +29,6 @@ _AGREES = re.compile(
     r"|doch|genau"
     r"|stimmt|oui|non|s\u00ed)\b|(?:fine|right|perfect|great|good|si|no|never|absolutely)(?=\W*$|[,.!;:])"
     r"|(?:please do|do (?:it|that|so)|sounds good|works|go ahead|of course|not (?:really|yet|at all))\b)"
-)
-_YES = re.compile(
-    r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
-    r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
 )
 _CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
@@ -79,11 +75,6 @@ def agrees(message: str) -> bool:
     return _AGREES.match(message) is not None
 
 
-def only_agrees(message: str) -> bool:
-    """Whether a message is a yes and nothing else."""
-    return _YES.fullmatch(message) is not None
-
-
 def names_nobody(message: str) -> bool:
     """Whether a message speaks of a person whom it does not name: "He owes me 60 euros." """
     match = _PERSON.search(message)
@@ -93,12 +84,6 @@ def names_nobody(message: str) -> bool:
 def corrects(message: str) -> bool:
     """Whether a message takes back something that was said before."""
     return _CORRECTS.search(message) is not None
-
-
-def only_takes_back(message: str) -> bool:
-    """Whether a message takes something back in a clause that does not name it: "No, I didn't." """
-    first = _CLAUSE_END.split(_CORRECTS.sub("", message, count=1).lstrip(" ,.!"), maxsplit=1)[0]
-    return corrects(message) and not text_values.find(message) and not content_words(first)
 
 
 def find_topics(correction: str) -> list[tuple[text_values.Value, str]]:
@@ -169,8 +154,6 @@ _ASKS = re.compile(
     r"|the|my|your|our)\b|any (?:ideas?|tips?|suggestions?|recommendations?|advice|thoughts)\b"
     r"|(?:i (?:was )?wonder|i(?:'d| would) like to know|do you know)\b)"
 )
-_SHOWS = re.compile(rf"(?i)\W*(?:i|we)(?:['\u2019]\w+| am| are)?(?: an?)? (?:{EMOJI.pattern})")
-"""Says with a picture or a flag what no word does: "I'm 🇩🇪"."""
 _TASK = re.compile(
     r"(?i)^\W*(?:(?:so|and|ok|okay|now|then|hey|also|great|thanks|please|kindly|just|(?:can|could|would|will) you"
     r"|i (?:want|need|would like|['\u2019]d like) you to|help me(?: to)?|let['\u2019]s)[\s,.!]+)*"
@@ -239,7 +222,7 @@ def _only_thanks(sentence: str) -> bool:
 def _states(sentence: str) -> bool:
     if _TO_REMEMBER.match(sentence):
         return len(content_words(sentence)) > 1
-    if not (content_words(sentence) or _SHOWS.match(sentence)) or _only_thanks(sentence) or asks(sentence):
+    if not content_words(sentence) or _only_thanks(sentence) or asks(sentence):
         return False
     return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
 
