@@ -47,19 +47,6 @@ class Record:
 
 
 @dataclass(slots=True)
-class Owner:
-    """The owner of records that name nobody."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-
-    def of(self, fields: Mapping[str, Any]) -> Fields:
-        ids = {name: str(fields[name]) for name in ("user_id", "agent_id", "run_id") if fields.get(name)}
-        given = {"user_id": self.user_id, "agent_id": self.agent_id}
-        return ids or {name: value for name, value in given.items() if value}
-
-
-@dataclass(slots=True)
 class Report:
     """The records that could not be imported, counted by reason, with some of the ids. `refused`: a sentence for each
     that is broken, or that the server refused; `place`: of the record that is being read."""
@@ -84,22 +71,24 @@ class Report:
             self.refused.append(f"{place}: has another form ({exc})")
 
 
-def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Record]:
-    """The records of a dump. Raises CommandError for a source or a file that cannot be read."""
+def read(source: str, path: Path, owner: Fields, report: Report) -> Iterator[Record]:
+    """The records of a dump; those that name nobody get the ids of `owner`. Raises CommandError for a source or a file
+    that cannot be read."""
     if source not in READERS:
         raise CommandError(f"--from: {source!r} is none of {', '.join(READERS)}.")
     if not path.exists():
         raise CommandError(f"{path} is not there.")
-    try:
+    with report.reading(path.name):
         yield from READERS[source](path, owner, report)
-    except TypeError as exc:
-        raise CommandError(f"{path} is not a dump of {source}: it has another form ({exc}).") from exc
 
 
 # -- mem0
 
+MEM0_FIELDS = ("app_id", "actor_id", "role", "immutable")
+"""Those that are kept in the metadata."""
 
-def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+
+def _mem0(path: Path, owner: Fields, report: Report) -> Iterator[Record]:
     for place, row in _objects(path, ("results", "memories"), report):
         with report.reading(place):
             fields = row
@@ -114,7 +103,7 @@ def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
                 id=row.get("id"),
                 content=fields.get("memory") or fields.get("text"),
                 whose=fields,
-                metadata={**_metadata(fields), **_some(fields, "app_id", "actor_id", "role", "immutable")},
+                metadata={**_metadata(fields), **{name: fields[name] for name in MEM0_FIELDS if fields.get(name)}},
                 tags=fields.get("categories") or [],
                 timestamp=fields.get("created_at"),
                 updated_at=fields.get("updated_at"),
@@ -125,7 +114,7 @@ def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
 # -- AutoMem
 
 
-def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+def _automem(path: Path, owner: Fields, report: Report) -> Iterator[Record]:
     graph = _latest(path, "falkordb")
     if graph is None:
         points = _latest(path, "qdrant") or path
@@ -163,7 +152,7 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
                 yield Record(fields, place, source)
 
 
-def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+def _automem_points(path: Path, owner: Fields, report: Report) -> Iterator[Record]:
     report.note("relations: they are in the file of the graph (falkordb), which is not there")
     for place, each in _objects(path, ("points", "memories", "results"), report):
         with report.reading(place):
@@ -172,7 +161,7 @@ def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record
             yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
 
 
-def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+def _automem_memory(fields: Fields, owner: Fields, report: Report) -> Iterator[Record]:
     if fields.get("archived"):
         report.note("archived memories", fields.get("id"))
         return
@@ -214,10 +203,10 @@ TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t
 
 
 def _memory(
-    owner: Owner, report: Report, *, id: Any, content: Any, whose: Mapping[str, Any], metadata: Fields, **more: Any
+    owner: Fields, report: Report, *, id: Any, content: Any, whose: Mapping[str, Any], metadata: Fields, **more: Any
 ) -> Iterator[Record]:
     """A store request for one memory, stored verbatim; none without a text or an owner."""
-    ids = owner.of(whose)
+    ids = {name: str(whose[name]) for name in ("user_id", "agent_id", "run_id") if whose.get(name)} or owner
     if not isinstance(content, str) or not content.strip():
         report.note(NO_TEXT, id)
         return
@@ -255,10 +244,6 @@ def _time(value: Any) -> str | None:
         return moments.parse(value).isoformat()
     except ValueError:
         return None
-
-
-def _some(fields: Mapping[str, Any], *names: str) -> Fields:
-    return {name: fields[name] for name in names if fields.get(name) not in (None, "", False)}
 
 
 def _metadata(fields: Mapping[str, Any]) -> Fields:
@@ -331,7 +316,7 @@ def _number(what: str, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     return ((f"{what} {number}", row) for number, row in enumerate(rows, 1))
 
 
-READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
+READERS: Mapping[str, Callable[[Path, Fields, Report], Iterator[Record]]] = {
     "mem0": _mem0,
     "automem": _automem,
 }
@@ -387,7 +372,7 @@ class DumpImport:
                 self.report.refused.append(f"{record.place}: {done['error']['detail']}")
 
 
-def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> DumpImport:
+def bring(rest: Api, source: str, path: Path, owner: Fields, *, advance: Advance) -> DumpImport:
     """Stores everything of a dump that can be stored. Raises CommandError where the dump cannot be read, the key may
     not write, or the server does not answer; what was sent until then is stored."""
     sender = DumpImport(rest)

@@ -79,10 +79,10 @@ def import_(
 
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
     from service.command import dumps
-    from service.command.dumps import Owner
 
+    owner = {name: value for name, value in (("user_id", user), ("agent_id", agent)) if value}
     with calling() as rest, progress(f"from {source}") as advance:
-        done = dumps.bring(rest, source, path, Owner(user, agent), advance=advance)
+        done = dumps.bring(rest, source, path, owner, advance=advance)
     lost, examples, refused = done.report.lost, done.report.examples, done.report.refused
     if as_json:
         omitted = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]

@@ -34,7 +34,7 @@ from service.http.deps import CallerOf, Changer, Deleter, PrimaryReader, Reader,
 from service.http.errors import MEM0
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
-from service.http.query_parameters import body_of
+from service.http.query_parameters import body_of, split
 from service.http.reads import AuditReadOf, CountUseOf, with_budget
 from service.http.schemas import ScopeDeletionResponse, iso
 from service.http.writes import BatchCallOf, CallOf, of_item, send, sends
@@ -164,7 +164,8 @@ async def get_all(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
 @router.get("/v1/memories")
 async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     asked = request.query_params
-    return await _list_memories(request, {name: ",".join(asked.getlist(name)) for name in asked}, caller, res)
+    lists = {name: split(asked.getlist(name), name) for name in ("categories", "fields") if name in asked}
+    return await _list_memories(request, {**asked, **lists}, caller, res)
 
 
 async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
@@ -176,7 +177,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     listed: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": mem0_format.names(sent, "categories"), "filters": mem0_format.narrow(sent, scope)}
+        given = {"categories": sent.get("categories") or [], "filters": mem0_format.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         listed += part.memories

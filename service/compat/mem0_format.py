@@ -220,15 +220,6 @@ def yes_or_no(sent: Mapping[str, Any], name: str) -> bool | None:
     return bool(given == "true")
 
 
-def names(sent: Mapping[str, Any], name: str) -> list[Any]:
-    """A list of names, in a query separated by commas; raises InvalidInput."""
-    given = sent.get(name) or []
-    given = given.split(",") if isinstance(given, str) else given
-    if not isinstance(given, list):
-        raise InvalidInput(f"{name}: must be a list.", field=name)
-    return given
-
-
 def page(sent: Mapping[str, Any], *, size: int, most: int) -> tuple[int, int]:
     """`page`, and `page_size` (or `limit`), at most `most`; raises InvalidInput for a number below 1."""
     given = sent.get("page_size", sent.get("limit"))
@@ -294,7 +285,7 @@ def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     given = {
         "query": sent.get("query"),
         "limit": _positive(sent.get("top_k", sent.get("limit")), "top_k", TOP_K, most),
-        "categories": names(sent, "categories"),
+        "categories": sent.get("categories") or [],
         "turns": False,
         "detail": "full",
     }
@@ -430,6 +421,8 @@ def event_item(operation: OperationRecord, texts: Mapping[UUID, LeanMemory]) -> 
 
 def choose_fields(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     """The item, or its requested `fields` with those that every client needs."""
-    if not (wanted := names(sent, "fields")):
-        return item
-    return {name: value for name, value in item.items() if name in {"id", "memory", "score", *map(str, wanted)}}
+    wanted = sent.get("fields") or []
+    if not isinstance(wanted, list):
+        raise InvalidInput("fields: must be a list.", field="fields")
+    kept = {"id", "memory", "score", *map(str, wanted)}
+    return {name: value for name, value in item.items() if not wanted or name in kept}
