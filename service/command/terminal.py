@@ -144,10 +144,11 @@ def format_value(value: Any) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Advance]:
-    """A bar on standard error while the block runs, if that is a terminal. SIGTERM then ends the command as Ctrl-C
-    does, so that what is unfinished is removed."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """A bar on standard error while the block runs, if that is a terminal. SIGTERM and SIGHUP then end the command as
+    Ctrl-C does, so that what is unfinished is removed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     if not sys.stderr.isatty():
         yield lambda what, done, total=None: None
         return

@@ -9,24 +9,32 @@ it ends. Restored, the server replays that log at its first start.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tarfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from service.kit.settings import Settings
-from service.launch import data_dir, programs
+from service.launch import programs
 from service.launch.cluster import BACKUP_LOGIN
-from service.launch.data_dir import KEY_FILE, FolderLock, removed_on_failure
+from service.launch.data_dir import KEY_FILE, removed_on_failure
+from service.launch.parent_death import end_with_parent
 from service.launch.postgres import EmbeddedPostgres, running_or_started
-from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.problems import LaunchError
 from service.launch.programs import environment, find_binaries, tail
 
 BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
 FAR = re.compile(r"\s*(\d+)/(\d+) kB ")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+AS_GROUP = 'trap "trap - TERM; kill 0" TERM; "$@" & wait $!'
+"""Runs a program, and ends it with its children: that of pg_basebackup would go on alone, and fill the disk."""
+
 NOT_EMBEDDED = (
     "DATABASE_URL names a Postgres of your own, and `loxodon backup` copies the embedded one: back it up as its "
     "operator does (docs/command.md; a Citus cluster: docs/citus.md), or take `loxodon export` for one workspace."
@@ -68,36 +76,33 @@ def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None
     if not (folder / BASE).is_file() or not (folder / MANIFEST).is_file():
         raise LaunchError(f"{folder} is not a backup: it lacks {BASE} or {MANIFEST}.")
     target = settings.server.data_dir.absolute()
-    cluster = target / "postgres"
-    if cluster.exists():
-        raise LaunchError(
-            f"There is a database in {target} already. Set LOXODON_DATA_DIR to a folder without one, or move {cluster} "
-            "away first."
-        )
-    fresh, was_there = cluster.with_name("postgres.restoring"), target.exists()
-    with removed_on_failure(*([fresh, cluster] if was_there else [target])):
-        data_dir.prepare(target)
-        _restore(folder, target, cluster, fresh, advance)
-        with EmbeddedPostgres(target):
-            pass
-        key = folder / KEY_FILE
-        if key.exists() and not (target / KEY_FILE).exists():
-            shutil.copy2(key, target / KEY_FILE)
-
-
-def _restore(folder: Path, target: Path, cluster: Path, fresh: Path, advance: Advance) -> None:
-    lock = FolderLock(target / "postgres.lock")
-    if not lock.acquire():
-        raise AlreadyRunning(f"A running process owns the database in {target}.")
+    was_there, server = target.exists(), EmbeddedPostgres(target)
+    server.own()
     try:
-        _unpack(folder, fresh, advance)
-        _run(["pg_verifybackup", str(fresh)], f"The backup in {folder} is damaged", {}, advance)
-        account = programs.choose_account(cluster)
-        for path in (fresh, *fresh.rglob("*")):
-            account.give(path)
-        fresh.rename(cluster)
+        if server.cluster.exists():
+            raise LaunchError(
+                f"There is a database in {target} already. Set LOXODON_DATA_DIR to a folder without one, or move "
+                f"{server.cluster} away first."
+            )
+        fresh = server.cluster.with_name("postgres.restoring")
+        with removed_on_failure(*([fresh, server.cluster] if was_there else [target])):
+            _restore(folder, server.cluster, fresh, advance)
+            with server:
+                pass
+            key = folder / KEY_FILE
+            if key.exists() and not (target / KEY_FILE).exists():
+                shutil.copy2(key, target / KEY_FILE)
     finally:
-        lock.release()
+        server.stop()
+
+
+def _restore(folder: Path, cluster: Path, fresh: Path, advance: Advance) -> None:
+    _unpack(folder, fresh, advance)
+    _run(["pg_verifybackup", str(fresh)], f"The backup in {folder} is damaged", {}, advance)
+    account = programs.choose_account(cluster)
+    for path in (fresh, *fresh.rglob("*")):
+        account.give(path)
+    fresh.rename(cluster)
 
 
 def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
@@ -109,7 +114,9 @@ def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
             with tarfile.open(folder / name) as packed:
                 packed.extractall(where, filter="data")  # nothing outside, and files of the caller's
         shutil.copy2(folder / MANIFEST, fresh / MANIFEST)
-    except (OSError, EOFError, tarfile.TarError) as exc:
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as exc:
+        if getattr(exc, "errno", None) in NO_ROOM:
+            raise LaunchError(f"There is no room for the backup in LOXODON_DATA_DIR, {fresh.parent}: {exc}.") from exc
         raise LaunchError(f"The backup in {folder} is damaged: {exc}.") from exc
     fresh.chmod(0o700)
 
@@ -117,14 +124,16 @@ def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
 def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: Advance) -> None:
     """Runs a program of Postgres that says how far it is, and may take as long as it needs."""
     name, *words = command
+    program = ["/bin/sh", "-c", AS_GROUP, name, str(find_binaries() / name), "--progress", *words]
     with subprocess.Popen(
-        [str(find_binaries() / name), "--progress", *words],
+        end_with_parent(program, signal.SIGTERM),
         env={**environment(), **env},
         cwd=os.sep,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        start_new_session=True,
     ) as running:
         assert running.stdout is not None
         output = list[str]()
@@ -135,7 +144,7 @@ def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: A
                 else:
                     output.append(line)
         except BaseException:
-            running.kill()
+            os.killpg(running.pid, signal.SIGKILL)
             raise
     if running.returncode != 0:
         raise LaunchError(f"{failed}:\n{tail(''.join(output))}")

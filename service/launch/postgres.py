@@ -168,16 +168,20 @@ class EmbeddedPostgres:
             return self._server
         deadline = time.monotonic() + timeout_s
         account = programs.choose_account(self.cluster)
-        data_dir.prepare(self.data_dir)
+        self.own()
         programs.demand_entry(self.data_dir, account)
-        if not self._lock.acquire():
-            raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
         try:
             self._server = self._start_owned(account, deadline)
             return self._server
         except BaseException:
             self.stop()
             raise
+
+    def own(self) -> None:
+        """Makes the folder if it is missing, and locks it until stop(). Raises AlreadyRunning when another owns it."""
+        data_dir.prepare(self.data_dir)
+        if not self._lock.acquire():
+            raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
 
     def stop(self, *, timeout_s: float = 10.0) -> None:
         """Fast shutdown (open transactions roll back, clients are cut); immediate after `timeout_s`. Safe to repeat."""

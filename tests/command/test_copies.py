@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import signal
 import subprocess
 import sys
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,7 @@ from service.command import transfer
 from service.kit.settings import Settings
 from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
 from service.launch.postgres import EmbeddedPostgres, login_url
-from service.launch.problems import LaunchError
+from service.launch.problems import AlreadyRunning, LaunchError
 from service.launch.programs import Account
 from service.postgres import migrate
 from service.postgres.roles import MIGRATE_LOGIN, OWNER
@@ -153,6 +157,79 @@ def test_a_backup_that_fails_leaves_nothing(
         restore(of_b, tmp_path / "copy", stopped)
     assert {each.name for each in tmp_path.iterdir()} == {"a", "copy", "b"}
     assert not [each for each in of_b.server.data_dir.iterdir() if each.is_dir()]
+
+
+def test_a_restore_that_is_refused_leaves_the_other_alone(tmp_path: Path, settings: Settings) -> None:
+    copy, target = tmp_path / "copy", tmp_path / "data"
+    copy.mkdir()
+    for name in (BASE, LOG, MANIFEST):
+        (copy / name).touch()
+    other = EmbeddedPostgres(target)
+    other.own()
+    begun = target / "postgres.restoring" / "base"
+    begun.mkdir(parents=True)
+    with pytest.raises(AlreadyRunning):
+        restore(settings.changed(data_dir=target), copy)
+    other.stop()
+    assert begun.exists()
+
+
+def test_a_full_disk_is_no_damage(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy, target = tmp_path / "copy", tmp_path / "data"
+    copy.mkdir()
+    for name in (BASE, LOG, MANIFEST):
+        with tarfile.open(copy / name, "w:gz"):
+            pass
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", full)
+    with pytest.raises(LaunchError, match="no room for the backup in LOXODON_DATA_DIR"):
+        restore(settings.changed(data_dir=target), copy)
+    assert not target.exists()
+
+
+WITH_CHILD = """#!/bin/sh
+sleep 600 &
+echo $! $$ > "$2.new" && mv "$2.new" "$2"
+wait
+"""
+RUN = """
+import sys
+from pathlib import Path
+from service.launch import backup
+folder = Path(sys.argv[1])
+backup.find_binaries = lambda: folder
+backup._run(["program", str(folder / "pids")], "it failed", {}, lambda *_: None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process learns of the death of its parent")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_program_ends_with_the_command_and_so_does_its_child(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "program").write_text(WITH_CHILD)
+    (tmp_path / "program").chmod(0o700)
+    with subprocess.Popen([sys.executable, "-c", RUN, str(tmp_path)], stderr=subprocess.DEVNULL) as command:
+        wait_until((tmp_path / "pids").exists)
+        command.send_signal(number)
+        command.wait(10)
+    pids = (tmp_path / "pids").read_text().split()
+    wait_until(lambda: not any(map(runs, pids)))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 async def fill(url: str) -> None:
