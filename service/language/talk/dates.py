@@ -38,7 +38,7 @@ ADDED = re.compile(
 )
 """The dates in brackets that `date_expressions` adds."""
 
-LISTED = r"\.?(?:\s*[,&/]|,?\s+and)\s*"
+LISTED = r"\.?(?:\s*[,&/]|,?\s+(?:and|or))\s*"
 NAME = r"[A-Z][a-z][\w'\u2019-]*"
 NO_CALENDAR_NAME = rf"(?!(?i:{words.WEEKDAY}|{words.MONTH}))"
 UNCERTAIN = re.compile(

@@ -19,7 +19,7 @@ SHIFTS = r"(?:mov|push|postpon|shift|delay|reschedul|chang|switch|slip)"
 
 # Order matters: the longer construction comes first and takes the verb inside it ("will be renewed" is not past tense).
 _VERBS = re.compile(
-    r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
+    rf"(?P<past>\b(?:could|would|should|might|must)(?:n['\u2019]t)?\s+have\s+(?!{words.WEEKDAY})\w+"
     r"|\b(?:was|were|wasn't|weren't)\s+(?:going|supposed|about)\s+to\b|\bused\s+to\b)"
     # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early May", not "moved to Rome in May"
     r"|(?P<future>(?:(?:\b(?:is|are|am)|['\u2019](?:m|re|s))\s+)?\b(?:having|getting)\s+(?:my|the|an?|her|his|our|their|it)\b"
@@ -40,7 +40,9 @@ _VERBS = re.compile(
     r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
     # a present state or a plan after a verb that only reports it: "He told me the shop opens in March"
     r"|(?P<present>\b(?:is|are|comes|goes|sends|closes|opens|arrives|leaves|starts|begins|ends|runs|moves|returns)\b"
-    r"|(?<=it|he)['\u2019]s\b)"
+    r"|(?<=it|he)['\u2019]s\b"
+    r"|\b(?:said|(?:told|asked)\s+(?:\w+\s+)?(?!on\b)\w+)\s+(?:(?:to|i|you|he|she|we|they)\b"
+    rf"|(?:that\s+)?{words.FULL_WEEKDAY}(?!\s+that\b)))"
     r"|(?P<verb>\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|had|did|didn['\u2019]t|went|came|saw|met|got|took|made|gave|bought|ate"
     r"|drank|ran|wrote|spoke|told|said|left|felt|found|thought|brought|taught|caught|held|kept|led|lost|paid|sent|sold"
     r"|slept|spent|stood|understood|won|began|became|broke|chose|drove|fell|flew|forgot|grew|knew|rode|rose|sang|sat"
