@@ -22,7 +22,7 @@ ABSOLUTE = re.compile(
 
 VAGUE = re.compile(
     r"\b(?:few|couple|several|some|past|recent|coming|last (?:minute|\w+ (?:day|week|month)s))\b"
-    r"|^(?:within|end|beginning|start|middle)\b|^in\b.*\b(?:min|sec)"
+    r"|^(?:within|end|beginning|start|middle|(?:the )?following)\b|^in\b.*\b(?:min|sec)"
     r"|\b(?:early|mid|late|(?:end|close|beginning|start|middle|half) of(?! (?:the )?day))\b"
     r"|^(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b",
     re.IGNORECASE,

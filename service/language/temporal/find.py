@@ -55,6 +55,7 @@ _LOOKS_BACK = re.compile(
     r"[\w'\u2019-]+\s+){1,5}(?:in|on|at|around|during)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?$"
 )
 _COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
+_FOLLOWING = re.compile(r"(?:the\s+)?following\b")
 _LOOKS_AHEAD = re.compile(
     r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
 )
@@ -98,6 +99,9 @@ def _expressions(scene: TimeContext) -> list[TimePiece]:
     named = [piece for piece in joined if piece.kind == "date" and not piece.weak]
     day = None
     for piece in joined:
+        follows = not scene.asked and _FOLLOWING.match(scene.text, piece.start)
+        if follows and (done or scene.lean(piece.start) is Lean.PAST):
+            continue  # "the following week": after another time
         day = piece.begins if piece in named else day
         try:
             read = _apply_modifiers(scene, piece, day or _day_just_after(piece, named))
