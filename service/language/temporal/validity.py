@@ -36,7 +36,10 @@ _DURATION = re.compile(words.compile_slots(r"<count>\s*<unit>"))
 _LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
 _UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
 _STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
-_NEGATION = re.compile(r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b")
+_NO_END = re.compile(  # "doesn't open until Friday", "we've got until Friday"
+    r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b"
+    r"|\b(?:give[sn]?|gave|giving|ha(?:ve|s|d)|gets?|got|['\u2019]ve)\s+(?:(?:only|just|me|us|you|him|her|them|time)\s+)*$"
+)
 
 _CLOCK, _MONTH = r"[\d:.]+ ?(?:am|pm|h|o'clock)?", words.any_of(words.MONTHS)
 _DAY = rf"{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?"
@@ -89,7 +92,7 @@ def find_held(
         return None
     begins, ends = mention.begins_at, mention.ends_at
     if begins is None:
-        return (None, ends) if _UNTIL.match(named) and not _NEGATION.search(sentence[: mention.start]) else None
+        return (None, ends) if _UNTIL.match(named) and not _NO_END.search(sentence[: mention.start]) else None
     if not _LINK.search(named) or ends - begins < timedelta(days=1):
         return None
     if not re.search(r"\d", named) and tense.lean(sentence, mention.start) is Lean.NONE:
