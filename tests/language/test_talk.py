@@ -300,7 +300,7 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("We leave on the second.", "We leave on the second (2 April 2026)."),
         ("They moved the exam from Monday to Friday.", "They moved the exam from Monday to Friday."),
         ("The launch slipped from April to June.", "The launch slipped from April to June."),
-        ("We'll be there from Monday to Friday.", "We'll be there from Monday to Friday (2\u20136 March 2026)."),
+        ("We'll be there from Monday to Friday.", "We'll be there from Monday to Friday."),
         ("I hurt it two years back.", "I hurt it two years back (2024)."),
         (
             "I start at 7:30 and wonder if I should then swim longer next Saturday.",

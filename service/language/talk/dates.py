@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import TimeMention
 from service.language import temporal
 from service.language.temporal import holidays, tense, words
-from service.language.temporal.calendar import Lean
-from service.language.temporal.validity import may_recur
+from service.language.temporal.calendar import DAY, LAST_SECOND, Lean
+from service.language.temporal.validity import recurs
 
 ABSOLUTE = re.compile(
     r"\b(?:1[89]|20)\d\d\b|^(?:on )?the \d{1,2}(?:st|nd|rd|th)?\b|^\d{1,2}(?:st|nd|rd|th)$|\b\d{1,2}[./-]\d"
@@ -46,8 +46,7 @@ UNCERTAIN = re.compile(
     rf"|\b(?:my|our|your|his|their) \|{words.WEEKDAY}"  # "my Monday meeting": of every week
     rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}\|?{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
     r"|\b(?:week|fortnight)s? (?:on )?\||\| (?:week|fortnight)\b"  # "two weeks on Monday", "Saturday week"
-    rf"|\bfrom \|[^|]+\| to\b|\bfrom (?:{words.WEEKDAY}|{words.MONTH}|q\d) to \|"  # of a change
-    r"|\|[\d:.]+(?:\s?[ap]\.?m)?\|)"  # "9:30"
+    rf"|\bfrom (?:{words.WEEKDAY}|{words.MONTH}|q\d) to \|)"  # of a change
     rf"|(?:\w {NAME} \||\w \|{NO_CALENDAR_NAME}|[\"\u201c]\|){NAME}(?: {NAME})*\|"  # "on Ash Wednesday", "song Today"
     rf"|\|{NAME} {NO_CALENDAR_NAME}{NAME}|(?<!\b[Oo]n )\|{NAME}\| {NAME} {NAME}"  # "Friday Night", "Today Is Ours"
 )
@@ -55,7 +54,6 @@ UNCERTAIN = re.compile(
 
 NAMED_MONTH = re.compile(rf"(?P<which>(?:last|next|this) )?\b{words.MONTH}", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})
-DAY = timedelta(days=1)
 CHARS_AROUND = 40
 """Characters around an expression that are looked at for what it means."""
 
@@ -70,7 +68,8 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     lean = tense.leaning(text.lower())
     for mention in reversed(temporal.find(text, said_at, zone)):
         named, date = mention.text, _date(mention, said_at.astimezone(zone))
-        unsure = (may_recur(named) or holidays.NAME.fullmatch(named.lower())) and lean(mention.start) is Lean.NONE
+        direction, is_holiday = lean(mention.start), holidays.NAME.fullmatch(named.lower())
+        unsure = recurs(named, direction) or (is_holiday and direction is Lean.NONE)
         start, end = mention.start, mention.start + len(named.rstrip(" .,;:!?"))
         around = f"{text[:start][-CHARS_AROUND:]}|{text[start:end]}|{text[end:][:CHARS_AROUND]}"
         uncertain = UNCERTAIN.search(around) and not holidays.NAME.search(named.lower())
@@ -106,7 +105,7 @@ def _date(mention: TimeMention, said_at: datetime) -> str | None:
             return f"{begins:%B %Y}"
         case "week" | "weekend":
             return f"around {_day(begins)}"
-    date = _interval(begins, ends - DAY if ends - begins >= DAY else ends)
+    date = _interval(begins, ends - LAST_SECOND)
     named = NAMED_MONTH.search(mention.text)
     if named is None or date != f"{begins:%B %Y}":
         return date

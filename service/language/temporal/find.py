@@ -95,26 +95,19 @@ def _sentences_with_time(text: str) -> Iterator[tuple[int, int]]:
 
 def _expressions(scene: TimeContext) -> list[TimePiece]:
     done: list[TimePiece] = []
-    joined = joining.join(scene, islice(pieces(scene), MAX_PIECES))
-    named = [piece for piece in joined if piece.kind == "date" and not piece.weak]
     day = None
-    for piece in joined:
+    for piece in joining.join(scene, islice(pieces(scene), MAX_PIECES)):
         follows = not scene.asked and _FOLLOWING.match(scene.text, piece.start)
         if follows and (done or scene.lean(piece.start) is Lean.PAST):
             continue  # "the following week": after another time
-        day = piece.begins if piece in named else day
+        day = piece.begins if piece.kind == "date" and not piece.weak else day
         try:
-            read = _apply_modifiers(scene, piece, day or _day_just_after(piece, named))
+            read = _apply_modifiers(scene, piece, day)
         except (ValueError, OverflowError):
             continue
         if read:
             done.append(replace(read, start=max(read.start, done[-1].end if done else 0)))
     return done
-
-
-def _day_just_after(time: TimePiece, named: list[TimePiece]) -> datetime | None:
-    """The day of a time of day that stands before it: "at 7:30, see you on Saturday"."""
-    return next((day.begins for day in named if 0 <= day.start - time.end < joining.MAX_GAP_CHARS), None)
 
 
 def pieces(scene: TimeContext) -> Iterator[TimePiece]:
@@ -282,7 +275,7 @@ def _relate(scene: TimeContext, piece: TimePiece) -> TimePiece:
         return replace(piece, start=start, end=onwards.end(), kind="range", ends=None)
     if piece.begins is None or relation is None:
         return piece
-    opened, relative = replace(piece, start=start, kind="range"), scene.text[piece.start : piece.end]
+    opened = replace(piece, start=start, kind="time" if piece.kind == "time" else "range")
     if relation == "since" or (relation == "origin" and _starts(scene, piece)):
         return replace(opened, ends=None)
     if relation == "before":
@@ -291,7 +284,7 @@ def _relate(scene: TimeContext, piece: TimePiece) -> TimePiece:
         return replace(opened, begins=piece.begins if piece.unit in ("day", "minute") else piece.ends, ends=None)
     if relation == "until":
         till = front and re.search(r"til", front["until"]) and piece.unit in ("week", "month", "quarter", "year")
-        starts = till and re.match(r"(?:the\s+)?next\b", relative)
+        starts = till and re.match(r"(?:the\s+)?next\b", scene.text[piece.start :])
         return replace(opened, begins=None, ends=piece.begins if starts else piece.ends)
     return piece
 
@@ -313,12 +306,12 @@ def _place_undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -
         if not at or (day is None and lean is not Lean.FUTURE):
             return None
     hour, minute = clock.sharp(scene, piece, None)
+    begins = piece.begins or scene.today.replace(hour=hour, minute=minute)
+    ends = piece.ends or begins
     if day:
-        moment = day.replace(hour=hour, minute=minute)
-        return _relate(scene, replace(piece, kind="datetime", begins=moment, ends=moment))
-    moment = scene.today.replace(hour=hour, minute=minute)
-    if lean is Lean.FUTURE and moment < scene.now:
-        moment += DAY
-    elif lean is Lean.PAST and moment > scene.now:
-        moment -= DAY
-    return _relate(scene, replace(piece, begins=moment, ends=moment))
+        days = day - scene.today
+    elif lean is Lean.FUTURE and ends < scene.now:
+        days = DAY
+    else:
+        days = -DAY if lean is Lean.PAST and begins > scene.now else 0 * DAY
+    return _relate(scene, replace(piece, begins=begins + days, ends=ends + days))

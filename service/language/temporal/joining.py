@@ -124,7 +124,7 @@ def _hours(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiec
         return None if a.meridiem else replace(a, end=b.end, begins=moment, ends=moment, meridiem=True)
     for day, hours in ((a, b), (b, a)):
         is_part = day.unit == "part" and day.begins is not None
-        if (is_part or day.kind == "date") and hours.clock and hours.kind == "range":
+        if (is_part or day.kind == "date") and hours.kind == "time" and hours.begins:
             return _shift(day, hours, a.start, b.end)
         if (is_part and hours.clock) or (day.kind == "date" and hours.kind == "time"):
             return _at(scene, day, hours, a.start, b.end)
@@ -221,7 +221,8 @@ def _clock_range(scene: TimeContext, a: TimePiece, b: TimePiece, start: int) -> 
     if ends <= begins:
         ends += _HALF_A_DAY if not b.meridiem and ends + _HALF_A_DAY > begins else DAY
     sure = a.meridiem and b.meridiem
-    return TimePiece(start, b.end, "range", begins, ends, unit="minute", clock=None if dated else first, meridiem=sure)
+    kind = "range" if dated else "time"
+    return TimePiece(start, b.end, kind, begins, ends, unit="minute", clock=None if dated else first, meridiem=sure)
 
 
 def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:

@@ -269,12 +269,13 @@ SETS = (
     Rule(
         rf"(?:every|each) (?:single )?(?:(?:other|second|third|{NUMBER}) )?(?:{_SPAN}|{WEEKDAY}|{MONTH})"
         r"(?: (?:morning|afternoon|evening|night)\b)?"
-        rf"|(?:once|twice|{NUMBER} times|several times) (?:a|an|per|each|every) {_SPAN}"
+        rf"|(?:once|twice|{NUMBER} times|several times) (?:a|an|per|each|every) {_SPAN}(?:,? on {WEEKDAY})?"
         r"|(?:on )?(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|weekdays|weeknights)"
         rf"|{WEEKDAY} (?:mornings|afternoons|evenings|nights))\b"
         rf"|(?:on )?(?:the )?(?:first|second|third|fourth|last) {WEEKDAY} (?:of|in) (?:the|each|every|a)"
         r" (?:month|quarter|year)\b"
-        r"|(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b",
+        r"|(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b"
+        rf"(?: on {WEEKDAY})?",
         _set,
     ),
 )

@@ -26,11 +26,9 @@ _PLAN = re.compile(
     r"|pick\s+up|meet|sync|review|presentation|conference|game|match|show|class|lesson|date\s+with|coffee\s+with)\b"
 )
 _LIMIT = re.compile(r"(?:up\s+)?(?:until|till?|through|thru|to|by|no\s+later\s+than|on\s+or\s+before|before)\b")
-_STATE = r"\b(?:available|closed|open|away|out|on\s+(?:leave|vacation|holiday)|on-?call|unavailable|suspended|paused)\b"
-_PASSING_STATE = re.compile(_STATE)
 _HOLDING = re.compile(  # what holds "for two weeks" holds from now on
-    rf"(?:{_STATE}|\b(?:valid|good|free|off|trial|blocked|banned|frozen|be|stay(?:ing)?)\b)[^.]{{0,24}}"
-    r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
+    r"\b(?:available|closed|open|away|out|on\s+(?:leave|vacation|holiday)|on-?call|unavailable|suspended|paused"
+    r"|valid|good|free|off|trial|blocked|banned|frozen|be|stay(?:ing)?)\b[^.]{0,24}\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
 )
 _DURATION = re.compile(words.compile_slots(r"<count>\s*<unit>"))
 _LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
@@ -41,21 +39,23 @@ _NO_END = re.compile(  # "doesn't open until Friday", "we've got until Friday"
     r"|\b(?:give[sn]?|gave|giving|ha(?:ve|s|d)|gets?|got|['\u2019]ve)\s+(?:(?:only|just|me|us|you|him|her|them|time)\s+)*$"
 )
 
-_CLOCK, _MONTH = r"[\d:.]+ ?(?:am|pm|h|o'clock)?", words.any_of(words.MONTHS)
+_MONTH = words.any_of(words.MONTHS)
 _DAY = rf"{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?"
 _FROM, _TO = r"(?:(?:from|between|on|in|until|till|by|since) )?", r" ?(?:to|and|until|till|through|[-–]) ?"
-_BARE_POINT = re.compile(rf"{_FROM}(?:{_CLOCK}|{_DAY})", re.IGNORECASE)
+_BARE_POINT = re.compile(rf"{_FROM}{_DAY}", re.IGNORECASE)
 _BARE_SPAN = re.compile(
-    rf"{_FROM}(?:{_CLOCK}{_TO}{_CLOCK}|{_DAY}{_TO}{_DAY}|{_MONTH}(?:{_TO}{_MONTH})?)"
+    rf"{_FROM}{_MONTH}(?:{_TO}{_MONTH})?"
     r"|.*\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)",
     re.IGNORECASE,
 )
+_WEEKLY = re.compile(rf"{_FROM}{_DAY}{_TO}{_DAY}", re.IGNORECASE)
 
 
-def may_recur(named: str) -> bool:
-    """Whether a time may recur every day, week or year, since its words do not exclude that: "Friday", "from 12 to
-    1"."""
-    return _BARE_POINT.fullmatch(named) is not None or _BARE_SPAN.fullmatch(named) is not None
+def recurs(named: str, lean: Lean) -> bool:
+    """Whether a time may be that of every week or year: "Monday to Friday", and also "Friday" and "in May" unless a
+    verb or plan says which one."""
+    is_bare = _BARE_POINT.fullmatch(named) or _BARE_SPAN.fullmatch(named)
+    return _WEEKLY.fullmatch(named) is not None or (is_bare is not None and lean is Lean.NONE)
 
 
 def validity(
@@ -95,7 +95,7 @@ def find_held(
         return (None, ends) if _UNTIL.match(named) and not _NO_END.search(sentence[: mention.start]) else None
     if not _LINK.search(named) or ends - begins < timedelta(days=1):
         return None
-    if not re.search(r"\d", named) and tense.lean(sentence, mention.start) is Lean.NONE:
+    if _WEEKLY.fullmatch(named) or (not re.search(r"\d", named) and tense.lean(sentence, mention.start) is Lean.NONE):
         return None
     if ends <= reference and Lean.PAST not in tense.verbs(sentence):
         return None  # "I collect stamps from 1920 to 1945"
@@ -110,10 +110,9 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], referen
     """When a sentence stops being true; None for a record, a habit or a fact without an end."""
     lean = tense.leaning(sentence)
     habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
-    # "there Monday to Thursday", "yoga is Tuesday and Thursday": of every week, unless a verb or plan says otherwise
-    bare = {m.text.lower() for m in mentions if may_recur(m.text) and lean(m.start - offset) is Lean.NONE}
-    several = len(bare) > 1 or any(_BARE_SPAN.fullmatch(named) for named in bare)
-    habit = habit or (several and not _PASSING_STATE.search(sentence))
+    # "there Monday to Thursday", "yoga is Tuesday and Thursday": of every week
+    bare = {m.text.lower() for m in mentions if recurs(m.text, lean(m.start - offset))}
+    habit = habit or len(bare) > 1 or any(not _BARE_POINT.fullmatch(named) for named in bare)
     ends = []
     for mention in mentions:
         before, governed = sentence[: mention.start - offset], lean(mention.start - offset)
@@ -121,15 +120,13 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], referen
             ends += _lasting(mention.text.lower(), reference)
         if mention.ends_at is None or mention.kind in ("set", "duration") or mention.ends_at < reference:
             continue
+        if mention.kind == "time" and not (governed is Lean.FUTURE and _PLAN.search(sentence)):
+            continue  # hours without a day: "lunch is at 12:30"
         limit = mention.begins_at is None and _LIMIT.match(mention.text.lower())
         past = governed is Lean.PAST  # "finished it this week", "was out until Friday"
         if limit and past:
             continue
-        if limit or not (
-            habit
-            or (mention.kind == "time" and not _PLAN.search(sentence))
-            or (past and (mention.begins_at or reference) <= reference)
-        ):
+        if limit or not (habit or (past and (mention.begins_at or reference) <= reference)):
             instant = mention.kind in ("time", "datetime") and mention.begins_at == mention.ends_at
             is_appointment = instant and mention.ends_at.second == 0  # a deadline ends where it says
             ends.append(mention.ends_at + APPOINTMENT if is_appointment else mention.ends_at)
