@@ -127,7 +127,10 @@ class RequestMiddleware:
     async def _admit(self, request: Request, receive: Receive, answer: _Answer) -> None:
         """Runs the request once its key is valid and it is its turn; raises ServiceError. The body is read only after
         checking the key and the announced size."""
-        caller = await deps.authenticate(request)
+        ends = deadline.after(self._deadline_s)
+        async with deadline.ends_at(ends):
+            caller = await deps.authenticate(request)
+        left_s = ends - deadline.after(0)  # the body has limits of its own
         replica_reads.begin(request)
         workspace = caller.workspace_id
         structlog.contextvars.bind_contextvars(**_who(request.scope))
@@ -141,7 +144,7 @@ class RequestMiddleware:
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
-            async with deadline.ends_at(deadline.after(self._deadline_s)) as limit:
+            async with deadline.ends_at(deadline.after(left_s)) as limit:
                 request.state.deadline = limit
                 with inside(await admission.take_slots(workspace, len(body))):
                     request.state.has_body = bool(body.strip())

@@ -332,7 +332,7 @@ async def _abandon(session: Session) -> None:
     with suppress(BaseException):
         raw = await driver(session)
         if not raw.is_closed():  # even if it seems idle: the driver may have missed the answer to BEGIN
-            await asyncio.shield(raw.execute("ROLLBACK", timeout=2.0))
+            await asyncio.shield(raw.execute("ROLLBACK", timeout=0.5))
         if not raw.is_closed() and not raw.is_in_transaction():
             return
     with suppress(BaseException):

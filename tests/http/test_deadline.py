@@ -87,6 +87,19 @@ async def test_what_the_database_holds_up_is_given_up(
         assert answer.status_code == 200, answer.text
 
 
+async def test_the_key_is_not_looked_up_for_longer(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    settings = resources.settings.changed(request_deadline_s=DEADLINE_S)
+    async with soon(resources, tenant, settings=settings) as client:
+        await tables.fetch("BEGIN")
+        await tables.fetch("LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
+        began = time.monotonic()
+        answer = await client.post("/v1/memories", json={"content": "The boats lie here", "user_id": "alice"})
+        took_s = time.monotonic() - began
+        await tables.fetch("ROLLBACK")
+        assert (answer.status_code, answer.json()["code"]) == (503, "deadline_exceeded"), answer.text
+        assert DEADLINE_S <= took_s < DEADLINE_S + 2
+
+
 @pytest.mark.parametrize("path", ROUTES)
 async def test_an_embedder_that_never_answers_is_done_without(resources: Resources, tenant: Tenant, path: str) -> None:
     async with soon(resources, tenant) as client:
