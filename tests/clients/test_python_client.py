@@ -258,6 +258,29 @@ def test_three_retries_after_half_a_second_one_and_two(service: Service, proxy: 
     assert memory.settings.timeout_s == 25
 
 
+def test_a_call_ends_when_its_own_time_is_over() -> None:
+    """With its attempts and pauses; the last attempt has what is left."""
+    patience: list[dict[str, float]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        patience.append(request.extensions["timeout"])
+        time.sleep(0.1)
+        return httpx.Response(503, json={"code": "store_unavailable", "detail": "Away."})
+
+    def memory(call_timeout_s: float | None) -> Memory:
+        transport = httpx.MockTransport(answer)
+        return Memory("http://away.test", "key", transport=transport, retries=9, call_timeout_s=call_timeout_s)
+
+    began = time.monotonic()
+    with memory(1.0) as hurried, pytest.raises(loxodon.UnavailableError):
+        hurried.whoami()
+    assert time.monotonic() - began < 1.0
+    assert [each["read"] <= most for each, most in zip(patience, (1.0, 0.5), strict=True)] == [True, True]
+    with memory(0.0) as late, pytest.raises(loxodon.UnavailableError):
+        late.whoami()
+    assert memory(None).settings.call_timeout_s is None
+
+
 def test_errors_are_types_with_the_services_sentence(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(service.url, service.key) as memory:
         with pytest.raises(loxodon.ScopeMissingError, match="At least one of user_id"):

@@ -54,7 +54,8 @@ class AsyncMemory:
     `url` and `api_key` come from LOXODON_URL (default http://127.0.0.1:8080) and LOXODON_API_KEY where they are left
     out. `timeout_s` is for one attempt. A call is tried `retries` times more when the service is busy, away or cuts it
     off; it carries the same Idempotency-Key each time, so nothing is done twice. Retry-After is waited for, up to
-    `longest_retry_after_s`. `transport`: an httpx transport of your own.
+    `longest_retry_after_s`. `call_timeout_s` is for a call with all its attempts and pauses; None is no limit.
+    `transport`: an httpx transport of your own.
 
     Every call takes by name what its route takes. Answers are the service's JSON as dicts, typed in `loxodon.types`.
     Raises the errors of `loxodon.errors`.
@@ -68,15 +69,20 @@ class AsyncMemory:
         timeout_s: float = 25.0,
         retries: int = 3,
         longest_retry_after_s: float = 60.0,
+        call_timeout_s: float | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.settings = Settings.read(
-            url, api_key, timeout_s=timeout_s, retries=retries, longest_retry_after_s=longest_retry_after_s
+            url,
+            api_key,
+            timeout_s=timeout_s,
+            retries=retries,
+            longest_retry_after_s=longest_retry_after_s,
+            call_timeout_s=call_timeout_s,
         )
         self._http = httpx.AsyncClient(
             base_url=self.settings.url,
             headers=self.settings.headers,
-            timeout=self.settings.timeout,
             transport=transport,
         )
         self.conversations = AsyncConversations(self)
@@ -270,6 +276,7 @@ class AsyncMemory:
                     params=attempts.query,
                     content=attempts.content,
                     headers=attempts.headers,
+                    timeout=attempts.timeout,
                 )
             except httpx.RequestError as error:
                 wait_s = attempts.failed(error)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,13 +57,15 @@ POSITIONS = Positions()
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a client reaches the service. `timeout_s`: for one attempt; `retries`: attempts after the first, from 0;
-    `longest_retry_after_s`: a service that wants a longer wait is not waited for."""
+    `longest_retry_after_s`: a service that wants a longer wait is not waited for; `call_timeout_s`: for a call with all
+    its attempts and pauses, None for no limit."""
 
     url: str
     api_key: str
     timeout_s: float = 25.0
     retries: int = 3
     longest_retry_after_s: float = 60.0
+    call_timeout_s: float | None = None
 
     def __repr__(self) -> str:
         return f"Settings(url={self.url!r}, timeout_s={self.timeout_s}, retries={self.retries})"
@@ -82,10 +86,6 @@ class Settings:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.api_key}", "User-Agent": f"loxodon-client/{__version__}"}
-
-    @property
-    def timeout(self) -> httpx.Timeout:
-        return httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
 
 
 def _checked_url(url: str) -> str:
@@ -109,6 +109,7 @@ class Attempts:
     content: bytes | None = None
     repeatable: bool = False
     made: int = 0
+    began_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.headers.update(POSITIONS.headers(self.settings.url))
@@ -116,17 +117,29 @@ class Attempts:
             if not value.isprintable() or value != value.strip():
                 raise UnsendableError(f"{name}: no request can carry {value!r}")
 
+    @property
+    def timeout(self) -> httpx.Timeout:
+        """For the next attempt: what the call has left, if that is less."""
+        left_s = min(self.settings.timeout_s, max(0.001, self._left_s))
+        return httpx.Timeout(left_s, connect=min(5.0, left_s))
+
+    @property
+    def _left_s(self) -> float:
+        limit_s = self.settings.call_timeout_s
+        return math.inf if limit_s is None else self.began_s + limit_s - time.monotonic()
+
     def failed(self, error: httpx.RequestError) -> float:
         """Seconds to wait before the next attempt; raises NoAnswerError where there is none."""
         sent = not isinstance(error, NOT_SENT)
         self.made += 1
-        if self.made > self.settings.retries or (sent and not self.repeatable):
+        wait_s = self._backoff()
+        if self.made > self.settings.retries or wait_s >= self._left_s or (sent and not self.repeatable):
             told = str(error) or type(error).__name__
             count = f"{self.made} attempt{'s' * (self.made > 1)}"
             raise NoAnswerError(
                 f"No answer from {self.settings.url} to {self.method} {self.path} after {count}: {told}", sent=sent
             ) from error
-        return self._backoff()
+        return wait_s
 
     def answered(self, answer: httpx.Response) -> float | None:
         """Seconds to wait before the next attempt, None where this answer is the one; raises ApiError."""
@@ -136,9 +149,10 @@ class Attempts:
         after = retry_after_s(answer.headers.get("Retry-After"))
         error = error_of(answer.status_code, answer.content, retry_after_s=after)
         self.made += 1
-        if self.made > self.settings.retries or not self._may_repeat(error):
+        wait_s = self._backoff() if after is None else after + random.uniform(0, 0.25)  # noqa: S311
+        if self.made > self.settings.retries or wait_s >= self._left_s or not self._may_repeat(error):
             raise error
-        return self._backoff() if after is None else after + random.uniform(0, 0.25)  # noqa: S311
+        return wait_s
 
     def _may_repeat(self, error: ApiError) -> bool:
         if (error.retry_after_s or 0) > self.settings.longest_retry_after_s:

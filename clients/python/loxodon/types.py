@@ -2287,7 +2287,7 @@ class RecallOptions(TypedDict, total=False):
     min_probability: float
     """Minimum answer_probability, 0..1; results without one are kept; default 0.0"""
     valid_at: Moment | None
-    """Facts that were valid at this moment instead of now; turns are not affected"""
+    """Facts that were valid at this moment instead of now, and turns that no memory keeps"""
     as_of: Moment | None
     """Turns and facts as recorded at this moment; the other parts are left out"""
     timezone: str | None
