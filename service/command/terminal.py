@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +18,7 @@ import typer
 from service.kit.settings import Settings, SettingsError
 from service.launch.problems import LaunchError
 from service.providers import presets
+from service.providers.presets import LOCAL, canonical
 
 if TYPE_CHECKING:
     from service.command.rest import Api
@@ -36,12 +38,20 @@ class CommandError(LaunchError):
 
 def settings(*, serving: bool = False) -> Settings:
     """The settings of the environment. Raises SettingsError, also where a model cannot be reached by them; only what
-    serves needs its key."""
+    serves needs its key, or its files."""
     read = Settings.from_env(os.environ)
     try:
         presets.check_endpoints(read, or_key=None if serving else "none")
     except ValueError as exc:
         raise SettingsError(f"{exc}.") from exc
+    if serving and read.embedder.model and canonical(read.embedder.provider) in LOCAL:
+        from service.domain.errors import EmbeddingError
+        from service.providers import model_files
+
+        try:
+            model_files.load(Path(read.embedder.model))
+        except EmbeddingError as exc:
+            raise SettingsError(f"LOXODON_EMBEDDER_MODEL: {exc.detail}") from exc
     return read
 
 

@@ -40,6 +40,10 @@ def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = Non
         raise ValueError("must be a URL such as postgresql://user:password@host/database") from None
     if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
         raise ValueError("must be a Postgres URL")
+    if "@" in (url.host or ""):
+        raise ValueError("has more than one @: write one in the password as %40")
+    if not 0 <= (url.port or 0) <= 65_535:
+        raise ValueError(f"has the port {url.port}, and the highest is 65535")
     query = _libpq_query(url)
     mode = str(query.pop("sslmode")) if "sslmode" in query else None
     tls = {name: str(query.pop(name)) for name in list(query) if name in IN_DSN}

@@ -133,7 +133,13 @@ def _check_networks(value: tuple[str, ...]) -> tuple[str, ...]:
         try:
             ip_network(network)
         except ValueError:
-            raise ValueError(f"{network} is not a network such as 10.0.0.0/8 or 127.0.0.1/32") from None
+            raise ValueError(f"{network!r} is not a network such as 10.0.0.0/8 or 127.0.0.1/32") from None
+    return value
+
+
+def _check_proxies(value: str) -> str:
+    if value != "*":
+        _check_networks(tuple(part.strip() for part in value.split(",")))
     return value
 
 
@@ -156,6 +162,7 @@ PostgresUrl = Annotated[SecretStr, AfterValidator(_normal_url)]
 PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
+Proxies = Annotated[str, AfterValidator(_check_proxies)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
 DaysKept = Annotated[int, Field(ge=1, le=36_500)]
 Chars = Annotated[int, Field(ge=1, le=sizes.MAX_TEXT)]
@@ -185,7 +192,9 @@ class ServerSettings(_Group):
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     key_requests_per_s: float = Field(default=0.0, ge=0, le=1_000_000)  # of each key, in each process; 0: no limit
     request_deadline_s: float = Field(default=24.0, gt=0, le=600)  # then 503 if nothing was written; clients wait 25 s
-    trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
+    trusted_proxies: Proxies = (
+        "127.0.0.1"  # addresses and networks whose X-Forwarded-For is believed, between commas; * is all
+    )
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas
     cors_origins: Origins = ()  # pages whose scripts may call the API, between commas
     serve_docs: bool = True  # /docs and /openapi.json, which need no key

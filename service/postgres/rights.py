@@ -231,7 +231,7 @@ def require_usable(url: str) -> Iterator[None]:
         parts = make_url(url)
         where = postgres_url.libpq(url, hide_password=True)
         reason = getattr(cause, "verify_message", None)  # of a certificate
-        cure = "See DATABASE_URL."
+        cure = "See DATABASE_URL, or the variable that names this login."
         if isinstance(cause, asyncpg.InsufficientPrivilegeError):
             cure = f"GRANT CONNECT ON DATABASE {parts.database} TO {parts.username};"
         raise StoreUnavailable(

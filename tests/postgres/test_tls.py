@@ -96,7 +96,7 @@ async def test_another_authority_is_refused(server: TlsPostgres, other_authority
     url = asked(server, f"?sslmode=verify-full&sslrootcert={other_authority.certificate}")
     with pytest.raises(StoreUnavailable) as refused:
         await read(url)
-    assert "unable to get local issuer certificate. See DATABASE_URL." in refused.value.detail
+    assert "unable to get local issuer certificate. See DATABASE_URL, " in refused.value.detail
     assert "\n" not in refused.value.detail
 
 
