@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from service.kit.settings import Settings, SettingsError
-from service.launch.problems import LaunchError
+from service.launch.problems import BAD_SETTINGS, LaunchError
 from service.providers import presets
 from service.providers.presets import LOCAL, canonical
 
@@ -29,7 +29,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
-CANNOT_START, BAD_SETTINGS = 1, 2
+CANNOT_START = 1
 
 
 class CommandError(LaunchError):

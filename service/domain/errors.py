@@ -131,7 +131,11 @@ class LockedOut(StoreUnavailable):
     pauses = True
 
 
-class SchemaMismatch(StoreUnavailable):
+class Misconfigured(StoreUnavailable):
+    """The database cannot be used as the settings say, however long one waits."""
+
+
+class SchemaMismatch(Misconfigured):
     """The schema does not fit the code."""
 
     code = "schema_mismatch"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BAD_SETTINGS = 2
+"""The exit code for a setting that cannot be used."""
+
 
 class LaunchError(Exception):
     """A start that cannot go on. The message says what to do and is shown without a traceback."""

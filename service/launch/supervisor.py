@@ -1,9 +1,9 @@
 """The supervisor: starts programs, restarts those that die, stops them in order.
 
 One thread, one loop: it checks every program ten times a second and restarts a dead one after a pause, which doubles
-with each death since it last ran well. A program that dies again and again and never ran well ends the service: a
-restart does not cure that. One that once ran well is restarted for ever: a database that is unavailable for an hour
-must not end the service.
+with each death since it last ran well. A program that dies again and again and never ran well ends the service, and
+so does one whose settings cannot be used: a restart does not cure that. One that once ran well is restarted for ever: a
+database that is unavailable for an hour must not end the service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Protocol
 
 from service.launch.parent_death import end_with_parent
-from service.launch.problems import LaunchError
+from service.launch.problems import BAD_SETTINGS, LaunchError
 
 POLL_S = 0.1
 PROVEN_S = 10.0  # a program that lives that long has found its settings and its database
@@ -177,7 +177,7 @@ class Supervisor:
             if supervised.restart_at is None:
                 code = supervised.program.exit_code()
                 if code is not None:
-                    self._plan(supervised, how_it_ended(code))
+                    self._plan(supervised, how_it_ended(code), curable=code != BAD_SETTINGS)
             elif self._clock() >= supervised.restart_at:
                 self._restart(supervised)
 
@@ -212,12 +212,13 @@ class Supervisor:
         except LaunchError as exc:
             self._plan(supervised, str(exc))
 
-    def _plan(self, supervised: _Supervised, why: str) -> None:
+    def _plan(self, supervised: _Supervised, why: str, *, curable: bool = True) -> None:
         now = self._clock()
         if self._ready and now - supervised.started_at >= PROVEN_S:
             supervised.proven, supervised.deaths = True, 0
-        if supervised.deaths >= MOST_DEATHS and not supervised.proven:
-            raise GaveUp(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
+        if not supervised.proven and not (curable and supervised.deaths < MOST_DEATHS):
+            how = "keeps dying" if curable else "cannot run with these settings"
+            raise GaveUp(f"{supervised.program.name} {how} ({why}). Its messages stand above; giving up.")
         pause_s = min(FIRST_PAUSE_S * 2**supervised.deaths, LONGEST_PAUSE_S)
         supervised.deaths += 1
         supervised.restart_at = now + pause_s

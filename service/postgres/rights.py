@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from service.domain.errors import StoreUnavailable
+from service.domain.errors import Misconfigured, StoreUnavailable
 from service.kit import postgres_url
 from service.postgres.citus import IS_CITUS
 from service.postgres.driver_errors import translated_errors
@@ -141,7 +141,7 @@ NEEDED = (
 
 
 async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:
-    """How to connect with `url`. Raises StoreUnavailable for a login that may do more than `wanted_role`, or less."""
+    """How to connect with `url`. Raises Misconfigured for a login that may do more than `wanted_role`, or less."""
     access = Access(url, pooled)
     arguments = {"timeout": 10} | (connect_arguments(access) if pooled else {})
     engine = create_async_engine(url, connect_args=arguments, poolclass=NullPool)
@@ -158,10 +158,10 @@ async def _check(session: AsyncConnection, wanted: str) -> None:
     forbidden = (await session.execute(FORBIDDEN, {"wanted": wanted})).one_or_none()
     if forbidden is not None:
         login, through, what = forbidden
-        raise StoreUnavailable(_refusal(login, through, what, wanted))
+        raise Misconfigured(_refusal(login, through, what, wanted))
     login, granted = (await session.execute(GRANTED, {"wanted": wanted})).one()
     if not granted:
-        raise StoreUnavailable(
+        raise Misconfigured(
             f"The database login {login} may not do what {wanted} may: GRANT {wanted} TO {login} WITH INHERIT TRUE; or "
             f"set {URL_VARIABLES[wanted]} to the login {LOGINS[wanted]}."
         )

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
-from service.domain.errors import StoreUnavailable
+from service.domain.errors import Misconfigured
 from service.kit import process
 from service.kit.fair_gate import RuleThreads
 from service.kit.settings import Settings
@@ -31,11 +31,11 @@ KEPT = 1
 
 
 async def app_access(settings: Settings, role: str) -> Access:
-    """How this process reaches the database; raises StoreUnavailable when no URL is set, or that of a login that must
+    """How this process reaches the database; raises Misconfigured when no URL is set, or that of a login that must
     not serve as `role`."""
     url = settings.database_url_of(worker=role == WORKER)
     if url is None:
-        raise StoreUnavailable(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
+        raise Misconfigured(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
     return await find_access(url, wanted_role=role, pooled=settings.database.pooler == "transaction")
 
 

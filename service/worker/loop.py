@@ -24,7 +24,7 @@ from prometheus_client import Counter, Histogram
 from structlog.contextvars import bound_contextvars
 
 from service.domain.access import NO_WALL
-from service.domain.errors import SchemaMismatch, ServiceError
+from service.domain.errors import Misconfigured, ServiceError
 from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.feed import webhooks
@@ -66,8 +66,8 @@ JOB_RUN = Histogram(
 
 
 async def run_worker(settings: Settings) -> None:
-    """Works until SIGTERM or SIGINT, then drains. While Postgres is unavailable it retries. Raises SchemaMismatch if
-    the schema is of another version."""
+    """Works until SIGTERM or SIGINT, then drains. While Postgres is unavailable it retries. Raises Misconfigured if the
+    schema is of another version, or the login must not serve."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -78,7 +78,7 @@ async def run_worker(settings: Settings) -> None:
                 async with open_resources(settings, role=WORKER) as res:
                     port.working(res)
                     await Worker(res, TASKS).run(stop)
-            except SchemaMismatch:
+            except Misconfigured:
                 raise
             except ServiceError as exc:
                 port.stopped(exc.detail)

@@ -117,6 +117,16 @@ def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: T
     assert diary.count("start worker") == 1 + 5
 
 
+def test_settings_that_cannot_be_used_are_not_tried_again(
+    supervisor: Supervisor, clock: Ticks, diary: list[str]
+) -> None:
+    program = FakeProgram("worker", diary)
+    supervisor.start(program)
+    program.code = 2
+    with pytest.raises(GaveUp, match=r"worker cannot run with these settings \(exit code 2\)"):
+        supervisor.revive()
+
+
 def test_a_slow_death_before_the_service_is_ready_proves_nothing(
     supervisor: Supervisor, clock: Ticks, diary: list[str]
 ) -> None:

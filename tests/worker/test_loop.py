@@ -14,10 +14,12 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import text
 
-from service.domain.errors import InvalidInput, StoreUnavailable
+from bench.superuser import login_url
+from service.domain.errors import InvalidInput, Misconfigured, StoreUnavailable
 from service.domain.job import Job, JobName, NewJob
 from service.kit.settings import Settings
 from service.postgres.engine import Database, in_transaction
+from service.postgres.roles import APP
 from service.queue.statements import overview
 from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
@@ -303,6 +305,12 @@ async def test_run_worker_waits_for_a_database_that_is_away(monkeypatch: pytest.
     assert not running.done()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_run_worker_does_not_wait_with_a_login_that_must_not_serve(owner_url: str) -> None:
+    for url in (None, owner_url, login_url(owner_url, APP)):
+        with pytest.raises(Misconfigured):
+            await loop.run_worker(Settings.of({"database_url": url}))
 
 
 async def test_kinds_nobody_registered_are_left_alone(
