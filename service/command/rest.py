@@ -74,13 +74,12 @@ class Api:
         if params := request.get("params"):
             request["params"] = {name: value for name, value in params.items() if value is not None}
         try:
-            answer = self._client.request(
-                method, path, **{name: value for name, value in request.items() if value is not None}
-            )
+            answer = self._client.request(method, path, **request)
+        except UnicodeEncodeError as exc:
+            raise CommandError("An argument is not valid UTF-8.") from exc
         except httpx2.HTTPError as exc:
-            raise CommandError(
-                f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
-            ) from exc
+            detail = f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
+            raise CommandError(detail) from exc
         _note_position(self._client.headers, answer.headers)
         if answer.status_code in BUSY and tries > 1:
             time.sleep(min(float(answer.headers.get("Retry-After", WAIT_S)), 10.0))

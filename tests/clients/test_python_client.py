@@ -355,6 +355,28 @@ def test_a_key_that_no_header_carries_is_refused_at_once(proxy: UnreliableProxy,
     assert proxy.requests == []
 
 
+def test_half_of_a_surrogate_pair_is_refused(service: Service) -> None:
+    """In a body by the service, which names the field."""
+    half = "\ud83d"
+    with Memory(service.url, service.key) as memory:
+        for body, field in (
+            ({"content": half}, "content"),
+            ({"content": "It rains.", "metadata": {"a": [half]}}, "metadata.a[0]"),
+        ):
+            with pytest.raises(loxodon.InvalidInputError, match="lone surrogate") as error:
+                memory.request("POST", "/v1/memories", body={"user_id": "ivy", **body})
+            assert error.value.field == field
+        for call in (
+            lambda: memory.get(half),
+            lambda: memory.list(user_id=half).first(1),
+            lambda: memory.add("It rains.", user_id="ivy", idempotency_key=half),
+            lambda: memory.request("GET", f"/v1/{half}"),
+            lambda: memory.request("POST", "/v1/memories", body={}, idempotency_key=half),
+        ):
+            with pytest.raises(loxodon.UnsendableError, match="no request can carry"):
+                call()
+
+
 def test_a_key_in_any_script_is_a_key(service: Service, proxy: UnreliableProxy) -> None:
     with Memory(service.url, service.key) as memory:
         made = [memory.add("It rains.", user_id="ivy", dedup=False, idempotency_key="Nürnberg-17") for _ in range(2)]

@@ -44,6 +44,8 @@ async def test_errors_are_sentences(run: Run) -> None:
     for words, env, said in (
         (["jobs", "run", "nothing"], {}, "(invalid_input)"),
         (["jobs", "cancel", "01a206a3-5e2c-70f6-83f7-413baf8bea2e"], {}, "There is no"),
+        (["add", "Half \ud83d of a pair", "--user", "ann"], {}, "not valid UTF-8"),
+        (["list", "--user", "\udced"], {}, "not valid UTF-8"),
         (["jobs", "list"], {"LOXODON_API_KEY": "lox_wrong"}, "set LOXODON_API_KEY"),
         (["jobs", "list"], {"LOXODON_API_KEY": ""}, "No API key"),
         (["jobs", "list"], {"LOXODON_URL": "http://127.0.0.1:9"}, "No Loxodon answers"),

@@ -202,9 +202,9 @@ def any_request(
     settings: Settings, method: str, path: str, query: Mapping[str, Any] | None, body: Any, key: str | None
 ) -> Attempts:
     """A request to a route that has no method of its own here."""
-    path, asked = _split(path)
+    path, asked = _split(_sendable(path))
     asked += [pair for name, value in (query or {}).items() for pair in _pairs(name, value)]
-    headers = httpx.Headers() if key is None else httpx.Headers({b"Idempotency-Key": key.encode()})
+    headers = httpx.Headers() if key is None else httpx.Headers({b"Idempotency-Key": _sendable(key).encode()})
     found = Attempts(
         settings, method.upper(), path, asked, headers, repeatable=key is not None or method.upper() == "GET"
     )
@@ -241,7 +241,8 @@ def decoded(answer: httpx.Response) -> Any:
 
 
 def encoded(body: Any) -> bytes:
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text).encode()
+    """Half of a surrogate pair becomes an escape, and the service says in which field it is."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text).encode(errors="backslashreplace")
 
 
 def _segment(name: str, value: str) -> str:
@@ -266,8 +267,17 @@ def _text(value: object) -> str:
     if isinstance(value, dict):
         return encoded(value).decode()
     if isinstance(value, (str, int, float, UUID)):
-        return str(value)
+        return _sendable(str(value))
     raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, dates, UUID, lists and dicts can.")
+
+
+def _sendable(text: str) -> str:
+    """The text; raises UnsendableError for half of a surrogate pair, which UTF-8 does not have."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnsendableError(f"no request can carry {text!r}") from None
+    return text
 
 
 def retry_after_s(value: str | None) -> float | None:
