@@ -65,6 +65,7 @@ _SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 
 _CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign shift postpone reschedule slip"))
+_FIRST_LETTER = re.compile(r"(?:^|[.!?:]\s+)[\"'(\u201c]?\w")
 _ARTICLES = frozenset({"the", "a", "an"})
 OVER_WORDS = (
     frozenset(
@@ -256,9 +257,10 @@ def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
 
 
 def _words(text: str, ignored: frozenset[str]) -> list[str]:
-    """The words of a text without the signs around them, and without those that are ignored in small letters."""
-    words = (word.rstrip(".,;:!?\"')").lstrip("\"'(") for word in normalize("NFC", text).split())
-    return [word.casefold() for word in words if word and word not in ignored]
+    """The words of a text without the signs around them and those to be ignored. Sentences begin in small letters."""
+    text = _FIRST_LETTER.sub(lambda match: match[0].lower(), normalize("NFC", text))
+    words = (word.rstrip(".,;:!?\"')").lstrip("\"'(") for word in text.split())
+    return [word for word in words if word and word not in ignored]
 
 
 def _are_about_two_people(new: Spoken, old: Spoken) -> bool:
