@@ -62,6 +62,7 @@ class FactLink:
 
 
 _SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
+_SAME = FactLink(LinkKind.SAME, Reason.SAME_WORDS)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 
 _CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign shift postpone reschedule slip"))
@@ -79,6 +80,7 @@ OVER_WORDS = (
     | NEGATIONS
 )
 _NAMED_A = re.compile(r"(?<=\w )A\b")
+_FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
 LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
     r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
@@ -198,6 +200,8 @@ def relate(
         return None
     if new.speaker and old.speaker and new.speaker.casefold() != old.speaker.casefold():
         return None  # both talk about themselves
+    if _agrees_to(new, old):
+        return _SAME
     ended = {
         index: reason
         for index, was in enumerate(old.statements)
@@ -259,7 +263,7 @@ def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
 def _words(text: str, ignored: frozenset[str]) -> list[str]:
     """The words of a text without the signs around them and those to be ignored. Sentences begin in small letters."""
     text = _FIRST_LETTER.sub(lambda match: match[0].lower(), normalize("NFC", text))
-    words = (word.rstrip(".,;:!?\"')").lstrip("\"'(") for word in text.split())
+    words = (word.rstrip(".,;:!\"')").lstrip("\"'(") for word in text.split())
     return [word for word in words if word and word not in ignored]
 
 
@@ -274,6 +278,15 @@ def _people(spoken: Spoken) -> list[str]:
     """The names of people that begin a sentence."""
     starts = {sentence.start for sentence in spoken.statements}
     return [each.name for each in entities.find(spoken.own) if each.type == "person" and each.start in starts]
+
+
+def _agrees_to(new: Spoken, old: Spoken) -> bool:
+    """Whether somebody only agrees with what the older text says."""
+    context_words = frozenset(lexemes(new.context)) - _FRAME
+    if not context_words or not speech_acts.only_agrees(new.own):
+        return False
+    known = frozenset(lexemes(old.own))
+    return context_words <= known and not NEGATIONS & known
 
 
 # -- endings ---------------------------------------------------------------------------------------------------------

@@ -30,6 +30,10 @@ _AGREES = re.compile(
     r"|stimmt|oui|non|s\u00ed)\b|(?:fine|right|perfect|great|good|si|no|never|absolutely)(?=\W*$|[,.!;:])"
     r"|(?:please do|do (?:it|that|so)|sounds good|works|go ahead|of course|not (?:really|yet|at all))\b)"
 )
+_YES = re.compile(
+    r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
+    r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
+)
 _CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
     r"|was wrong|misread|misspoke)"
@@ -73,6 +77,11 @@ def replies(message: str) -> bool:
 def agrees(message: str) -> bool:
     """Whether a message begins as a yes or a no."""
     return _AGREES.match(message) is not None
+
+
+def only_agrees(message: str) -> bool:
+    """Whether a message is a yes and nothing else."""
+    return _YES.fullmatch(message) is not None
 
 
 def names_nobody(message: str) -> bool:
