@@ -136,7 +136,6 @@ ENTRIES: dict[str, Entry] = {
     "detection.redact_json": lambda text: detection.redact_json({"note": text, text[:500]: [text[:100]] * 3}),
     "temporal.find": _times,
     "temporal.window": lambda text: temporal.window(text, NOW, ZONE),
-    "temporal.may_have_time": temporal.may_have_time,
     "entities and relations": _entities,
     "importance": lambda text: importance.rate(text, None),
     "kinds": lambda text: (kinds.classify(text), kinds.guess(text)),

@@ -125,7 +125,7 @@ async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
             near = context.embedded_text(turn, before[-context.PRECEDING :]) if began else turn.text
             vectors = await embedder.embed(OWNER, [turn.text, near])
             moment = began + timedelta(seconds=at) if began else NOW
-            dated = temporal.may_have_time(turn.text) and bool(temporal.find(turn.text, moment, UTC_ZONE))
+            dated = bool(temporal.find(turn.text, moment, UTC_ZONE))
             stored_turn = IndexedText(
                 id=part["turns"][at]["id"],
                 text=turn.text,

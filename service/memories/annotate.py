@@ -7,7 +7,6 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -19,7 +18,7 @@ from service.domain import moments
 from service.domain.draft import Annotation, Draft
 from service.domain.errors import LlmError
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.domain.temporal import TemporalDetails, TemporalType, TimeMention
+from service.domain.temporal import TemporalDetails, TemporalType
 from service.language import importance, kinds, lexemes, tags, temporal
 from service.language.talk import dates
 from service.runtime.resources import Resources
@@ -111,34 +110,27 @@ async def find_times(draft: Draft, res: Resources) -> Draft:
     Part of the request and not of a job, because the response and a dry run show the times. Records get mentions only:
     an expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
     """
-    zone = ZoneInfo(draft.given.timezone)
-    if not temporal.may_have_time(draft.clean):
-        return _with_times(draft, (), zone)
-    return await res.rules.run_if_long(len(draft.clean), _with_found_times, draft, zone)
+    return await res.rules.run_if_long(len(draft.clean), _with_times, draft, ZoneInfo(draft.given.timezone))
 
 
-def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
-    text = draft.clean if draft.fact is None else dates.without_dates(draft.clean)
-    return _with_times(draft, temporal.find(text, draft.timestamp, zone), zone)
-
-
-def _with_times(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -> Draft:
+def _with_times(draft: Draft, zone: ZoneInfo) -> Draft:
     """The draft with the times it names, and the validity that its text states, unless the caller set it."""
-    if draft.options.record:
-        return replace(draft, temporal=TemporalDetails(TemporalType.PERSISTENT, mentions=tuple(mentions)))
     text, reference, given = draft.clean, draft.timestamp, draft.given
+    mentions = temporal.find(text if draft.fact is None else dates.without_dates(text), reference, zone)
+    if draft.options.record:
+        return replace(draft, temporal=TemporalDetails(TemporalType.PERSISTENT, mentions=mentions))
     tag = (draft.fact.tag if draft.fact else None) or temporal.tag(text, mentions, reference)
     is_open = given.t_valid is None and given.t_invalid is None
     if is_open and (held := temporal.find_held(text, mentions, reference)):
         since, until = held
-        named = TemporalDetails(TemporalType.TEMPORAL, until, tag, tuple(mentions))
+        named = TemporalDetails(TemporalType.TEMPORAL, until, tag, mentions)
         return replace(draft, given=replace(given, t_valid=since, t_invalid=until), temporal=named)
     try:
         kind, valid_until = temporal.validity(text, mentions, reference, zone)
     except OverflowError:  # in December 9999 the calendar ends before the event does
         kind, valid_until = TemporalType.TEMPORAL, None
     expiry = valid_until if kind is TemporalType.TEMPORAL else None
-    return replace(draft, temporal=TemporalDetails(kind, expiry, tag, tuple(mentions)))
+    return replace(draft, temporal=TemporalDetails(kind, expiry, tag, mentions))
 
 
 async def annotate(draft: Draft, res: Resources) -> Draft:

@@ -164,8 +164,6 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
 
 def _mentions(text: str, sources: SourceTurns) -> list[TimeMention]:
     """The dates of a text, without times of day, durations and recurring times, which are checked as figures."""
-    if not temporal.may_have_time(text):
-        return []
     mentions = temporal.find(text, sources.messages[-1].said_at, sources.zone)
     return [mention for mention in mentions if mention.kind in DATED_KINDS and (mention.begins_at or mention.ends_at)]
 

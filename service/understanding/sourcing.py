@@ -81,7 +81,6 @@ class SourceTurns:
         return [
             (index, mention)
             for index, utterance in enumerate(self.turns)
-            if temporal.may_have_time(utterance.text)
             for mention in temporal.find(utterance.text, utterance.said_at, self.zone)
         ]
 

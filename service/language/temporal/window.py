@@ -17,7 +17,7 @@ from service.domain.temporal import TimeMention
 from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import find
-from service.language.temporal.words import MONTH, NUMBER, WEEKDAY, may_have_time
+from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -48,8 +48,6 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     "since March and before June")."""
     if _YEAR.fullmatch(query.strip()):
         query = f"in {query.strip()}"
-    if not may_have_time(query):
-        return None
     named = [
         mention
         for mention in find(query, reference, zone, _leaning, asked=True)
