@@ -249,9 +249,9 @@ def _time(value: Any) -> str | None:
 def _metadata(fields: Mapping[str, Any]) -> Fields:
     """The metadata of a record; raises TypeError for what is no object."""
     given = fields.get("metadata") or {}
-    if (metadata := _parse(given)) or given in ({}, "{}"):
-        return metadata
-    raise TypeError("metadata: must be an object")
+    if not (metadata := _parse(given)) and given not in ({}, "{}"):
+        raise TypeError("metadata: must be an object")
+    return metadata
 
 
 def _parse(value: Any) -> Fields:
@@ -334,10 +334,9 @@ class DumpImport:
 
     def send(self, record: Record) -> None:
         if not record.source:
-            together = sum(len(each.fields["content"].encode(errors="replace")) for each in [*self.waiting, record])
-            if len(self.waiting) >= sizes.MAX_BATCH_ITEMS or together > sizes.MAX_TEXTS:
-                self.flush()
             self.waiting.append(record)
+            if len(self.waiting) == sizes.MAX_BATCH_ITEMS:
+                self.flush()
             return
         self.flush()  # edges lead to memories that are there
         try:

@@ -65,14 +65,17 @@ def only(request: Request, *names: str) -> None:
             raise InvalidInput(f"{name[:100]}: is not a parameter of this request.", field=name[:100])
 
 
-def whole_number(given: object, field: str, *, default: int, least: int = 1, most: int) -> int:
-    """A number in a query or body, clamped to its range; raises InvalidInput for anything else."""
+def whole_number(given: object, field: str, *, default: int, least: int = 1, most: int, strict: bool = False) -> int:
+    """A number in a query or body, clamped to its range; raises InvalidInput for anything else, and with `strict` for
+    a number below the range."""
     if given is None or given == "":
         return default
     try:
         number = int(str(given))
     except ValueError:
         raise InvalidInput(f"{field}: must be a whole number.", field=field) from None
+    if strict and number < least:
+        raise InvalidInput(f"{field}: must be at least {least}.", field=field)
     return max(least, min(number, most))
 
 

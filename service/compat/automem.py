@@ -165,8 +165,8 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, call: 
     began, sent = time.perf_counter(), await object_of(request)
     items = []
     for index, each in enumerate(objects_in(sent, "memories", MOST_AT_ONCE)):
-        fields, _ = automem_format.store_body(each, res.embedder.dimension, f"memories[{index}].")
         try:
+            fields, _ = automem_format.store_body(each, res.embedder.dimension)
             items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
         except InvalidInput as exc:
             where = f"memories[{index}]"

@@ -43,13 +43,13 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
+def store_body(sent: Mapping[str, Any], dimension: int) -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for a memory of AutoMem, and warnings; raises InvalidInput. Every text is kept,
-    even if a similar one exists, as AutoMem does. `where`: a prefix for the names of fields."""
+    even if a similar one exists, as AutoMem does."""
     if not isinstance(sent.get("content"), str) or not sent["content"].strip():
-        raise InvalidInput(f"{where}content: is missing.", field=f"{where}content")
+        raise InvalidInput("content: is missing.", field="content")
     body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *SYSTEM_FIELDS_OF_STORE)
-    body |= {"dedup": False, **_numbers(sent, where), **_type(sent, where)}
+    body |= {"dedup": False, **_numbers(sent), **_type(sent)}
     if any(name in body for name in SYSTEM_FIELDS_OF_STORE):
         body["allow_system_fields"] = True
     warnings = []
@@ -69,17 +69,17 @@ def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tupl
 def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
     """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time removes it."""
     body = present(sent, "content", "tags", "metadata", *SYSTEM_FIELDS_OF_PATCH)
-    body |= {**_numbers(sent, ""), **_type(sent, "")}
+    body |= {**_numbers(sent), **_type(sent)}
     body |= {name: sent[name] or None for name in ("t_valid", "t_invalid") if name in sent}
     if any(name in body for name in SYSTEM_FIELDS_OF_PATCH):
         body["allow_system_fields"] = True
     return body
 
 
-def _numbers(sent: Mapping[str, Any], where: str) -> dict[str, float]:
+def _numbers(sent: Mapping[str, Any]) -> dict[str, float]:
     names = {"importance": "importance", "confidence": "type_confidence"}
     given = {name: sent[name] for name in names if sent.get(name) is not None}
-    return {names[name]: unit(value, f"{where}{name}") for name, value in given.items()}
+    return {names[name]: unit(value, name) for name, value in given.items()}
 
 
 def unit(given: object, field: str) -> float:
@@ -93,13 +93,13 @@ def unit(given: object, field: str) -> float:
     return number
 
 
-def _type(sent: Mapping[str, Any], where: str) -> dict[str, str]:
+def _type(sent: Mapping[str, Any]) -> dict[str, str]:
     if not sent.get("type"):
         return {}
     type_name = TYPES.get(str(sent["type"]).strip().lower())
     if type_name is None:
         known = ", ".join(TYPES.values())
-        raise InvalidInput(f"{where}type: must be one of {known}.", field=f"{where}type")
+        raise InvalidInput(f"type: must be one of {known}.", field="type")
     return {"type": type_name}
 
 

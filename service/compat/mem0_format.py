@@ -35,8 +35,6 @@ NAMES: Final[Mapping[str, str]] = {
 """Fields of mem0's memories and their names here. Every other name is a metadata key."""
 
 KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
-TOP_K: Final = 10
-MOST_PAGES: Final = 1_000_000
 MAX_REPR: Final = 2_000
 """The most characters of `filters` in a query, in which mem0's Python client sends the repr of a dictionary."""
 
@@ -202,7 +200,9 @@ def _without(given: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, An
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
-TAKEN: Final = frozenset({"messages", "filters", "metadata", "infer", "timestamp", "expiration_date", "async_mode"})
+TAKEN: Final = frozenset(
+    {*ENTITIES, "messages", "filters", "metadata", "infer", "timestamp", "expiration_date", "async_mode"}
+)
 WITHOUT_MEANING: Final = frozenset(
     {"api_version", "app_id", "enable_graph", "org_id", "org_name", "output_format", "project_id", "project_name"}
     | {"source", "version"}
@@ -223,14 +223,8 @@ def yes_or_no(sent: Mapping[str, Any], name: str) -> bool | None:
 def page(sent: Mapping[str, Any], *, size: int, most: int) -> tuple[int, int]:
     """`page`, and `page_size` (or `limit`), at most `most`; raises InvalidInput for a number below 1."""
     given = sent.get("page_size", sent.get("limit"))
-    return _positive(sent.get("page"), "page", 1, MOST_PAGES), _positive(given, "page_size", size, most)
-
-
-def _positive(given: object, field: str, default: int, most: int) -> int:
-    number = whole_number(given, field, default=default, least=0, most=most)
-    if number < 1:
-        raise InvalidInput(f"{field}: must be at least 1.", field=field)
-    return number
+    number = whole_number(sent.get("page"), "page", default=1, most=1_000_000, strict=True)
+    return number, whole_number(given, "page_size", default=size, most=most, strict=True)
 
 
 def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -253,7 +247,6 @@ def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if sent.get("expiration_date") is not None:
         body["expires_at"] = expiry(sent["expiration_date"])
     unused = [name for name, value in sent.items() if value is not None and name not in TAKEN | WITHOUT_MEANING]
-    unused = [name for name in unused if name not in ENTITIES]
     return body, [f"not_used: {name[:100]} has no meaning here and was left out." for name in unused[:20]]
 
 
@@ -284,7 +277,7 @@ def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     """The body of POST /v1/memories/search, without its scope and filter; raises InvalidInput."""
     given = {
         "query": sent.get("query"),
-        "limit": _positive(sent.get("top_k", sent.get("limit")), "top_k", TOP_K, most),
+        "limit": whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=10, most=most, strict=True),
         "categories": sent.get("categories") or [],
         "turns": False,
         "detail": "full",
