@@ -14,12 +14,13 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import Row, text
 from sqlalchemy.exc import NoResultFound, ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.domain.errors import SchemaMismatch
 from service.kit import postgres_url
 from service.postgres import rights
 from service.postgres.driver_errors import unavailable
-from service.postgres.engine import Database, Session
+from service.postgres.engine import Database
 
 EXPECTED_REVISION = 1
 """The newest migration in migrations/versions; a test compares them."""
@@ -48,7 +49,7 @@ async def check(database: Database, *, writes: bool = False) -> None:
     """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached, or
     with `writes` takes none."""
     async with database.read() as session:
-        await _check_revision(session)
+        await check_session(session)
         if writes and not await session.scalar(TAKES_WRITES):
             raise unavailable("read_only")
 
@@ -73,6 +74,8 @@ async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
     if await connection.fetchval("SELECT to_regprocedure('public.schema_revision()')") is None:
         raise SchemaMismatch(NO_SCHEMA)
     revision = await connection.fetchval("SELECT revision FROM schema_revision()")
+    if revision < EXPECTED_REVISION:
+        raise SchemaMismatch(BEHIND)
     if revision != EXPECTED_REVISION:
         raise SchemaMismatch(
             f"The database's schema is at revision {revision}, and this version of Loxodon knows {EXPECTED_REVISION}: "
@@ -84,11 +87,12 @@ async def status(database: Database) -> Row[Any]:
     """Checks the database as `check` does, and returns its versions and due jobs, by the names in SERVER. Raises
     SchemaMismatch or StoreUnavailable."""
     async with database.read() as session:
-        await _check_revision(session)
+        await check_session(session)
         return (await session.execute(SERVER)).one()
 
 
-async def _check_revision(session: Session) -> None:
+async def check_session(session: AsyncConnection) -> None:
+    """Checks the schema as `check` does. Raises SchemaMismatch."""
     try:
         row = (await session.execute(REVISION)).one()
     except (ProgrammingError, NoResultFound) as exc:  # the function does not exist, or alembic_version is empty

@@ -23,7 +23,7 @@ from uuid_utils.compat import uuid7
 from service.domain.errors import Conflict
 from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.scope import NIL_WORKSPACE
-from service.postgres import rights, roles
+from service.postgres import readiness, rights, roles
 from service.postgres.driver_errors import LOCK_TIMEOUT, translated_errors
 from service.queue.statements import queue
 from service.runtime.statements import generations
@@ -248,6 +248,7 @@ async def _alone(url: str) -> AsyncIterator[AsyncConnection]:
         with rights.require_usable(url), translated_errors():
             async with engine.connect() as owner:
                 await owner.run_sync(rights.check_owner)
+                await readiness.check_session(owner)
                 if not await owner.scalar(ALONE):
                     raise Conflict("Another `reembed` is running on this database: try again when it has finished.")
                 await owner.execute(text(f"SET ROLE {roles.OWNER}"))
