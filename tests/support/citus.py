@@ -29,6 +29,9 @@ ONE_SERVER = {
     "tests/search/statements/test_large.py::test_few_are_looked_up": COUNTED_HERE,
     "tests/search/statements/test_large.py::test_or_by_the_scope": COUNTED_HERE,
     "tests/search/statements/test_large.py::test_conditions_that_leave_many": COUNTED_HERE,
+    "tests/upkeep/test_ageing.py::test_what_has_faded_is_archived_in": COUNTED_HERE,
+    "tests/upkeep/test_ageing.py::test_the_removal_of_entities_goes_on": COUNTED_HERE,
+    "tests/upkeep/test_embed.py::test_the_next_batch_reads_no": COUNTED_HERE,
     "tests/upkeep/test_partitions.py::test_rows_in_default": "a row is in a shard, whose name has a number",
     "tests/upkeep/test_partitions.py::test_what_is_older": "a row is in a shard, whose name has a number",
 }
