@@ -113,7 +113,7 @@ def searches(client: MemoryClient) -> None:
     assert found("bees", {"user_id": f"nobody-{uuid.uuid4()}"}) == []
     assert found("bees", {"AND": [{"user_id": USER}, {"user_id": "another"}]}) == []
     strange = refused(client.search, "bees", filters={"user_id": USER, "created_at": {"since": "2020-01-01"}})
-    assert type(strange).__name__ == "ValidationError" and "operators are" in str(strange), strange
+    assert type(strange).__name__ == "ValidationError" and "must be one of eq, ne" in str(strange), strange
     assert "user_id" in str(refused(client.search, "bees", filters={"created_at": {"gte": "2020-01-01"}}))
 
 
