@@ -194,7 +194,7 @@ def _between(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePi
     start = a.start - len(opener[0]) if opener else a.start
     if (a.clock or a.unit == "now") and b.clock:
         return _clock_range(scene, a, b, start)
-    if a.begins is None or b.ends is None or "decade" in (a.unit, b.unit):
+    if a.begins is None or b.ends is None or a.unit == "span" or "decade" in (a.unit, b.unit):
         return None
     if (b.unit == "now" or b.sort == "near") and a.begins < scene.today == b.begins:  # a record goes up to today
         return TimePiece(start, b.end, "range", a.begins, None if scene.asked else scene.today)

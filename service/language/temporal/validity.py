@@ -42,9 +42,8 @@ _NO_END = re.compile(  # "doesn't open until Friday", "we've got until Friday"
 _MONTH = words.any_of(words.MONTHS)
 _DAY = rf"{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?"
 _FROM, _TO = r"(?:(?:from|between|on|in|until|till|by|since) )?", r" ?(?:to|and|until|till|through|[-–]) ?"
-_BARE_POINT = re.compile(rf"{_FROM}{_DAY}", re.IGNORECASE)
-_BARE_SPAN = re.compile(
-    rf"{_FROM}{_MONTH}(?:{_TO}{_MONTH})?"
+_BARE = re.compile(
+    rf"{_FROM}(?:{_DAY}|{_MONTH}(?:{_TO}{_MONTH})?)"
     r"|.*\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)",
     re.IGNORECASE,
 )
@@ -54,8 +53,7 @@ _WEEKLY = re.compile(rf"{_FROM}{_DAY}{_TO}{_DAY}", re.IGNORECASE)
 def recurs(named: str, lean: Lean) -> bool:
     """Whether a time may be that of every week or year: "Monday to Friday", and also "Friday" and "in May" unless a
     verb or plan says which one."""
-    is_bare = _BARE_POINT.fullmatch(named) or _BARE_SPAN.fullmatch(named)
-    return _WEEKLY.fullmatch(named) is not None or (is_bare is not None and lean is Lean.NONE)
+    return bool(_WEEKLY.fullmatch(named) or (lean is Lean.NONE and _BARE.fullmatch(named)))
 
 
 def validity(
@@ -110,9 +108,6 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], referen
     """When a sentence stops being true; None for a record, a habit or a fact without an end."""
     lean = tense.leaning(sentence)
     habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
-    # "there Monday to Thursday", "yoga is Tuesday and Thursday": of every week
-    bare = {m.text.lower() for m in mentions if recurs(m.text, lean(m.start - offset))}
-    habit = habit or len(bare) > 1 or any(not _BARE_POINT.fullmatch(named) for named in bare)
     ends = []
     for mention in mentions:
         before, governed = sentence[: mention.start - offset], lean(mention.start - offset)
@@ -120,14 +115,16 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], referen
             ends += _lasting(mention.text.lower(), reference)
         if mention.ends_at is None or mention.kind in ("set", "duration") or mention.ends_at < reference:
             continue
-        if mention.kind == "time" and not (governed is Lean.FUTURE and _PLAN.search(sentence)):
+        instant = mention.kind in ("time", "datetime") and mention.begins_at == mention.ends_at
+        if mention.kind == "time" and not (instant and governed is Lean.FUTURE and _PLAN.search(sentence)):
             continue  # hours without a day: "lunch is at 12:30"
         limit = mention.begins_at is None and _LIMIT.match(mention.text.lower())
         past = governed is Lean.PAST  # "finished it this week", "was out until Friday"
         if limit and past:
             continue
-        if limit or not (habit or (past and (mention.begins_at or reference) <= reference)):
-            instant = mention.kind in ("time", "datetime") and mention.begins_at == mention.ends_at
+        if limit or not (
+            habit or recurs(mention.text, governed) or (past and (mention.begins_at or reference) <= reference)
+        ):
             is_appointment = instant and mention.ends_at.second == 0  # a deadline ends where it says
             ends.append(mention.ends_at + APPOINTMENT if is_appointment else mention.ends_at)
     return max((end for end in ends if end > reference), default=None)
