@@ -85,12 +85,14 @@ class Replica:
         self._looking = asyncio.Lock()
 
     async def look(self) -> None:
-        """Learns how far it has replayed. Raises StoreUnavailable, also for a login that must not serve."""
+        """Learns how far it has replayed. Raises StoreUnavailable, also for a primary or a wrong login."""
         if not self._is_checked:
             url, pooled = self._access
             await find_access(url, wanted_role=APP, pooled=pooled)
             self._is_checked = True
         self.replayed = await self._watcher.fetch_value(REPLAYED)
+        if self.replayed is None:
+            raise StoreUnavailable("This server is no standby.")
         await self.database.pool.close_idle(IDLE_S, keep=1)
 
     async def await_position(self, position: int) -> None:
@@ -149,7 +151,8 @@ class Replicas:
         wanted = max(position, oldest.position)
         replica = self._choose(wanted) or await self._wait(wanted, WAIT_S if position > oldest.position else 0)
         if replica is None:
-            REPLICA_FALLBACKS.labels("behind").inc()
+            answers = any(each.replayed is not None for each in self._replicas)
+            REPLICA_FALLBACKS.labels("behind" if answers else "unreachable").inc()
             return None
         session = await replica.open(opening, wanted)
         return None if session is None else (replica, session)

@@ -320,6 +320,21 @@ async def test_a_primary_that_takes_no_writes_gives_no_bound(standby: StandbySer
         assert await replicas.open("BEGIN READ ONLY", 0) is None
 
 
+@pytest.mark.parametrize("other", ["primary", "nothing"])
+async def test_what_is_no_standby_is_reported(owner_url: str, other: str, capsys: pytest.CaptureFixture[str]) -> None:
+    primary = login_url(owner_url, APP)
+    named = {"primary": primary, "nothing": "postgresql+asyncpg://nobody@127.0.0.1:1/none"}[other]
+    before = REPLICA_FALLBACKS.labels("unreachable")._value.get()
+
+    async def has_fallen_back() -> bool:
+        assert await found.open(["BEGIN READ ONLY"], 0) is None
+        return bool(REPLICA_FALLBACKS.labels("unreachable")._value.get() > before)
+
+    async with open_replicas(Access(primary), [named], max_lag_s=MAX_LAG_S, pool_size=1) as found:
+        await until(has_fallen_back)
+        await until(lambda: asyncio.sleep(0, "replica_unavailable" in capsys.readouterr().out))
+
+
 async def test_the_watch_ends_even_if_a_look_does_not(standby: StandbyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that is rolling back swallows its cancellation."""
     looked = asyncio.Event()
