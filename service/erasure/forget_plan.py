@@ -172,7 +172,7 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
     for matches in (by_words, spoken):
         for key, reason in matches.meant.items():
             parts = texts.parts[key]
-            places = forget_matching.meant_parts(parsed, parts, matches.has_form)
+            places = forget_matching.meant_parts(parsed, parts)
             if own := {place for place in places if not forget_matching.is_about_another(parsed, parts[place].text)}:
                 chosen.add(key, forget_matching.with_dependents(parts, own), reason)
     return chosen

@@ -166,7 +166,7 @@ def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -
     for keys in (texts.memories, texts.turns):
         matches = forget_matching.match(query, texts.joined(keys))
         for key, reason in matches.meant.items():
-            chosen.add(key, forget_matching.meant_parts(query, texts.parts[key], matches.has_form), reason)
+            chosen.add(key, forget_matching.meant_parts(query, texts.parts[key]), reason)
 
 
 def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = None) -> ChosenParts:

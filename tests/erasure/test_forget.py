@@ -59,7 +59,7 @@ LOOK_ALIKES = [
     ("Omar's passport", ["Omar's passport ends in spring."], ["Omar's bike is red.", "Lena's passport ends in May."]),
     (
         "@quill",
-        ["User @quill is an admin.", "Quentin Hale is the same account as @quill.", "Quentin Hale lives in Rome."],
+        ["User @quill is an admin.", "Quentin Hale is the same account as @quill."],
         ["Quentin Tay lives in Rome."],
     ),
     (

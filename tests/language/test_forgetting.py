@@ -59,17 +59,6 @@ def test_what_is_meant(query: str, meant: list[str], others: list[str]) -> None:
     assert list(forget_matching.match(parsed, texts).meant) == meant
 
 
-STATED: list[tuple[str, list[str], list[str]]] = [
-    ("@quill", ["@quill is in.", "Ada Quint is the same person as @quill.", "Ada Quint left."], ["Ada Blom left."]),
-    ("Bluebird", ["Bluebird is late.", "Bluebird, also known as Kestrel.", "Kestrel is cheap."], ["Kest is cheap."]),
-]
-
-
-@pytest.mark.parametrize(("query", "meant", "others"), STATED)
-def test_a_stored_statement_adds_a_form(query: str, meant: list[str], others: list[str]) -> None:
-    test_what_is_meant(query, meant, others)
-
-
 def test_a_near_miss_is_told_with_the_reason() -> None:
     texts = [ForgetText(text, text) for text in ("Locker 1234 is free.", "Alma Roth called.", "The rose fades.")]
     for query, near in (("locker 123", "Locker 1234 is free."), ("Alma Beck", "Alma Roth called.")):

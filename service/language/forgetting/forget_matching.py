@@ -1,8 +1,7 @@
 """Finds the texts and sentences that a request to forget means, and those that nearly match.
 
-A text matches an identifier or a name if it has all of it, in any of its forms; a stored statement that two names mean
-the same ("Bob is Robert Hill") adds a form. It matches words if it has all of them. A partial match is a near miss.
-Pure; some 50 µs per text of a sentence.
+A text matches an identifier or a name if it has all of it, in any of its forms. It matches words if it has all of them.
+A partial match is a near miss. Pure; some 50 µs per text of a sentence.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
@@ -23,10 +22,8 @@ from service.language.talk import speech_acts
 from service.language.talk.quotes import SAYS, SPEAKER
 
 Key = TypeVar("Key")
-Forms = tuple[Sequence[Labelled], Sequence[Name]]
 
 NEAR_MISSES: Final = 10
-ALIAS_ROUNDS: Final = 3
 MOST: Final = 0.5
 """A text has most of a query's words above this share of them."""
 
@@ -37,12 +34,6 @@ _LABELS: Final = "phone telephone mobile cell fax number no email mail address c
 LABELS: Final = frozenset(lexemes.lexemes(_LABELS))
 """Words for kinds of data that are redacted."""
 
-_ANOTHER_NAME: Final = re.compile(
-    r"\b(?:is|are|was)\s+(?:also\s+known\s+as|aka|the\s+same\s+(?:[\w-]+\s+){0,2}as|an?\s+alias\s+(?:of|for)|"
-    r"also\s+called|identical\s+(?:to|with)|formerly(?:\s+(?:known\s+as|called))?)\b|"
-    r"\b(?:a\.?k\.?a\.?|also\s+known\s+as)\s|\brefers?\s+to\s+the\s+same\s+[\w-]+\s+as\b",
-    re.IGNORECASE,
-)
 _NO_NAME_BEFORE: Final = word_set("""
     the a an my your his her our their its this that these those it you we i they he she there
 """)
@@ -70,16 +61,10 @@ class ForgetText(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Matches(Generic[Key]):
-    """The texts that are meant and those that come near, each with the reason, in the order given. `forms`: what was
-    looked for, with the forms that stored statements added."""
+    """The texts that are meant and those that come near, each with the reason, in the order given."""
 
     meant: dict[Key, str] = field(default_factory=dict)
     near: dict[Key, str] = field(default_factory=dict)
-    forms: Forms = ((), ())
-
-    def has_form(self, text: str) -> bool:
-        """Whether a text has one of the identifiers or names that were looked for."""
-        return _find_reason(ForgetText(None, text), *self.forms) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +120,10 @@ def cut_parts(text: str, gone: Container[int]) -> str:
     return text.strip()
 
 
-def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[str], bool]) -> set[int]:
-    """The places of the parts that are meant in a matching text; all of them if no part matches by itself. `name_only`:
-    whether a part has one of the identifiers or names."""
+def meant_parts(query: ForgetQuery, parts: Sequence[Part]) -> set[int]:
+    """The places of the parts that are meant in a matching text; all of them if no part matches by itself."""
     if query.everything or not query.terms or query.identifiers:
-        chosen = {index for index, part in enumerate(parts) if name_only(part.text)}
+        chosen = {index for index, part in enumerate(parts) if _find_reason(query, ForgetText(None, part.text))}
     else:
         shares = [len(query.terms & frozenset(lexemes.lexemes(part.text))) for part in parts]
         best = max(shares, default=0)
@@ -221,26 +205,16 @@ def match(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
 
 
 def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
-    labelled, names = list(query.identifiers), [] if query.identifiers else list(query.names)
-    reasons: dict[Key, str] = {}
-    for _ in range(ALIAS_ROUNDS):
-        reasons = {text.key: reason for text in texts if (reason := _find_reason(text, labelled, names)) is not None}
-        more = [form for form in _other_forms(reasons, texts) if form not in names and form not in labelled]
-        names += [form for form in more if isinstance(form, tuple)]
-        labelled += [form for form in more if isinstance(form, Labelled)]
-        if not more:
-            break
-    forms = labelled, names
-    if query.roles:
-        reasons = _with_role(query.roles, names, texts, reasons)
+    reasons = {text.key: reason for text in texts if (reason := _find_reason(query, text)) is not None}
+    if query.roles and not query.identifiers:
+        reasons = _with_role(query.roles, query.names, texts, reasons)
     if any(text.word.kind == "masked" for text in query.identifiers):
-        return replace(_match_masked(query, texts, reasons), forms=forms)
+        return _match_masked(query, texts, reasons)
     if query.identifiers or query.everything or not query.terms:
-        return Matches(reasons, _near(query, texts, reasons), forms)
+        return Matches(reasons, _near(query, texts, reasons))
     meant = _narrow(query.terms, query.letters, [text for text in texts if text.key in reasons], reasons)
-    return Matches(
-        meant, {**{key: why for key, why in reasons.items() if key not in meant}, **_near(query, texts, reasons)}, forms
-    )
+    others = {key: why for key, why in reasons.items() if key not in meant}
+    return Matches(meant, {**others, **_near(query, texts, reasons)})
 
 
 def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]) -> Matches[Key]:
@@ -282,13 +256,14 @@ def _share_of(terms: frozenset[str], present: frozenset[str]) -> float:
     return sum(map(len, terms & present)) / sum(map(len, terms)) if terms else 0.0
 
 
-def _find_reason(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:
-    """The reason why a text is meant, None when it is not."""
-    for wanted in labelled:
+def _find_reason(query: ForgetQuery, text: ForgetText[Any]) -> str | None:
+    """The reason why a text is meant: the first identifier of the query that it has; without one in the query, the
+    first name."""
+    for wanted in query.identifiers:
         for at, word in enumerate(text.words):
             if _is_the_same(wanted, text.words, at):
                 return f"has the identifier {word.raw}"
-    for name in names:
+    for name in () if query.identifiers else query.names:
         place = _place_of(name, text)
         if place is not None:
             return f"names {' '.join(word.raw for word in text.words[place : place + len(name)])}"
@@ -341,34 +316,6 @@ _BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is
 """The text that may be between a noun and its number: "order no. 17", "orders 16 and 17"."""
 
 _DETERMINERS: Final = _NO_NAME_BEFORE | {"some", "any", "every", "each", "no", "these", "those"}
-
-Form = Name | Labelled
-
-
-def _other_forms(matched: Iterable[Key], texts: Sequence[ForgetText[Key]]) -> list[Form]:
-    """Names and identifiers that stored statements call the same as those found."""
-    known = set(matched)
-    stated = [(text, said) for text in texts if text.key in known and (said := _ANOTHER_NAME.search(text.text))]
-    return [
-        form
-        for text, said in stated
-        for form in (*_form(text.text[: said.start()], last=True), *_form(text.text[said.end() :]))
-    ]
-
-
-def _form(part: str, *, last: bool = False) -> list[Form]:
-    """The identifier or name at the near end of a part of a statement."""
-    words = identifiers.split_words(part)
-    strong = [
-        word for word in words if word.kind in ("email", "handle", "phone", "code") and not identifiers.is_weak(word)
-    ]
-    if strong:
-        return [Labelled(strong[-1 if last else 0])]
-    names = forget_query.names_in(f"of {part.strip()}")
-    if names:
-        return [names[-1 if last else 0]]
-    plain = [word for word in words if word.kind == "word" and not is_common(word.key)]
-    return [(plain[-1 if last else 0].key,)] if len(plain) == 1 else []
 
 
 def _match_words(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
