@@ -139,18 +139,6 @@ _ORDINARY = """
     bought brought built came drove fell felt flew forgot gave got grew heard held kept knew laid led lent made meant
     met owe ran rode said sang sat saw sent shot slept sold spent spoke stood swam taught threw told took understood
     went woke won wore been hacked owns whoever wherever absolutely definitely fortunately simply unfortunately
-    regression rebase lint linter typecheck compile runtime frontend backend middleware handler logger hash auth
-    authentication encryption latency throughput bandwidth cluster node pod shard replica partition snapshot checkpoint
-    rollback cron daemon webhook callback async await mutex semaphore batch bulk cursor dict boolean integer float enum
-    interface abstract constant param argument exception traceback stack heap buffer socket proxy gateway firewall
-    embedding vector prompt inference dataset metric accuracy precision neural multi micro macro meta non anti sub super
-    semi mid ex co re un hyper ultra mega vice dev prod qa ops tester contributor roadmap backlog milestone epic kanban
-    retro retrospective onboarding offboarding payroll stakeholder vendor supplier budget revenue fiscal audit pasta
-    salad steak seafood peanut nut dairy gluten lactose sushi burger taco curry noodle tofu cereal puppy kitten parrot
-    hamster rabbit goldfish retriever poodle terrier labrador pottery knitting sculpture photography sailing skiing
-    surfing pilates jogging marathon therapist dentist pediatrician physician plumber electrician carpenter landlord
-    tenant roommate fiance girlfriend boyfriend niece nephew stepfather stepmother toddler twins junior mum mommy daddy
-    granny
 """
 
 _LONGEST = 30  # letters; stemming takes time that grows with the square of the length

@@ -132,7 +132,6 @@ _ACRONYM = re.compile(r"[A-Z][A-Z&]+$")
 _WINDOW = 5
 _CONTEXTS = (
     (entity_words.WORK_BEFORE, "organization"),
-    (entity_words.TECHNOLOGY_BEFORE, "technology"),
     (entity_words.PLACE_BEFORE, "location"),
 )
 

@@ -88,7 +88,7 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
     end = index
     while end < len(sentence) and (end == index or sentence[end].gap in (" ", "-", ". ")):
         token = sentence[end]
-        if end > index and (sentence[end - 1].possessive or not _joins(sentence[end - 1], token)):
+        if end > index and sentence[end - 1].possessive:
             break
         if headline and is_common(token.text) and token.lower not in LAST_WORDS:
             break
@@ -99,11 +99,6 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
         else:
             break
     return end
-
-
-def _joins(before: Token, token: Token) -> bool:
-    """A full stop inside a name belongs to a title or an initial: "Dr. Meyer", "J. Doe"."""
-    return token.gap != ". " or before.lower in TITLES or len(before.text) == 1
 
 
 def _connects(sentence: list[Token], index: int) -> bool:

@@ -81,16 +81,12 @@ LAST_WORDS = _kinds_by_word(
         county province district airport station bay valley bridge square canyon forest desert ocean sea village hotel
         castle tower stadium""",
         "event": "conference conf summit festival cup olympics championship marathon awards war hackathon prix meetup",
-        "project": "project initiative programme",
-        "technology": "api sdk framework database engine protocol compiler runtime",
-        "product": "watch phone pro max mini ultra",
     }
 )
 FIRST_WORDS = _kinds_by_word(
     {
         "project": "project operation",
         "location": "lake mount mt san santa fort port cape hotel new north south",
-        "organization": "university bank ministry department institute",
     }
 )
 
@@ -99,15 +95,8 @@ NOUNS = _kinds_by_word(
     {
         "project": "project projects repo repository codebase initiative milestone codename service microservice",
         "technology": "library framework database language protocol package api sdk model cluster orm runtime queue",
-        "tool": "app tool plugin extension cli ide editor dashboard bot linter",
-        "product": "phone laptop headphones console camera album song novel series movie game car bike",
         "organization": "company startup firm agency employer university school bank vendor supplier band team",
-        "location": "city town village island river lake neighborhood neighbourhood region district suburb coast",
         "event": "conference festival tournament hackathon summit meetup marathon",
-        "person": """friend boyfriend girlfriend wife husband spouse fiance fiancé fiancée partner son daughter
-        brother sister mother father mom mum dad boss manager colleague coworker teammate roommate neighbor
-        neighbour teacher tutor mentor therapist doctor dentist landlord nephew niece dog cat puppy kitten baby
-        designer engineer developer intern lawyer assistant client author founder lead""",
     }
 )
 NAMING = frozenset({"named", "called", "nicknamed", "codenamed"})
@@ -131,14 +120,6 @@ PLACE_BEFORE = re.compile(
     r"|go(?:es|ing)?|back|relocat(?:ed|ing|e)|train|bus|ferry|flight|tickets?|way|road) (?:\w+ )?(?:to|from|for)"
     r"|from \w+ to|(?:is|are|was|were|am|comes?|came|originally|grew up) from"
     r"|capital of|(?:north|south|east|west) of) (?:the )?$",
-    re.IGNORECASE,
-)
-TECHNOLOGY_BEFORE = re.compile(
-    r"\b(?:us(?:e|es|ed|ing)|(?:written|wrote|write|built|implemented|rewritten|rewrote|powered|backed|deployed|hosted"
-    r"|run(?:s|ning)?|running|based|compiled) (?:\w+ )?(?:in|with|by|on|to|via)"
-    r"|(?:switch(?:ed|ing)?|migrat(?:e|ed|ing)|port(?:ed|ing)?) (?:\w+ ){0,2}(?:to|from|off)"
-    r"|install(?:ed|ing|s)?|upgrad(?:e|ed|ing)|configur(?:e|ed|ing)|import(?:ed|ing)?|integrat(?:e|ed|ing)(?: with)?"
-    r"|deploy(?:ed|ing)?|adopt(?:ed|ing)?|via|learn(?:ing|ed|s)?|evaluat(?:e|ed|ing)) (?:the )?$",
     re.IGNORECASE,
 )
 AUXILIARIES = word_set("""
