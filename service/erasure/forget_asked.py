@@ -30,7 +30,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
-UNCLEAR = "forget_unclear: nothing was forgotten, for {why}: {found}. POST /v1/forget takes ids."
+UNCLEAR = "forget_unclear: no memory was forgotten, for {why}: {found}. POST /v1/forget takes ids."
 UNKNOWN = "forget_unclear: no memory matches the request, so nothing was forgotten."
 DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3
@@ -176,7 +176,8 @@ async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
         warning = _not_clear(plan)
         says_it = wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start)
         count = len(sentences) or int(says_it or (wish.has_lead and warning == UNKNOWN))
-        warning = DONE.format(memories=0, sentences=count) if count else warning
+        done = DONE.format(memories=0, sentences=count)
+        warning = warning if not count else done if warning == UNKNOWN else f"{done} {warning}"
         return AskedToForget(index, wish, None, warning, sentences)
     if not draft.options.may_delete:
         return AskedToForget(index, wish, None, NO_RIGHT, sentences)

@@ -427,6 +427,19 @@ async def test_the_reply_to_it_goes_and_leaves_no_empty_turn(client: AsyncClient
     assert [turn["content"] for turn in await transcript(client)] == ["I like tea."]
 
 
+async def test_what_may_be_meant_is_named_beside_the_sentence_that_goes(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    said = "Never mind Henrike, she is married."
+    for text in (said, "User: I fancy Henrike."):
+        embedder.place(text, 1.0)
+    await say(client, "I fancy Henrike.")
+    [warning] = (await say(client, f"{said} Please delete that from your memory."))["warnings"]
+    assert warning.startswith("forgotten: 0 memories and 1 sentences")
+    assert "User: I fancy Henrike." in warning
+    assert await left(client) == {"User: I fancy Henrike."}
+
+
 async def test_a_request_in_a_batch_finds_what_is_before_it(client: AsyncClient) -> None:
     said = (
         "My dog Rex hates rain.",

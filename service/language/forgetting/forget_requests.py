@@ -84,8 +84,8 @@ def choose_likely(text: str, candidates: Sequence[ForgetWish]) -> list[ForgetWis
     before: ForgetWish | None = None
     for wish in candidates:
         follows = before is not None and not text[before.end : wish.start].strip()
-        least = POSSIBLE if before in wishes else LIKELY
-        if before is not None and follows and before.query and wish.odds >= least and not wish.query:
+        is_part = before in wishes or wish.odds >= LIKELY
+        if before is not None and follows and before.query and is_part and not wish.query:
             wishes = [wish for wish in wishes if wish.end != before.end]
             wish = replace(before, end=wish.end, odds=max(before.odds, wish.odds), has_lead=True)
         if wish.odds >= LIKELY or wish.sort == "named":
