@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from service.compat.adapter_routes import moment, objects_in, present, whole_number
-from service.domain import filters, moments
+from service.domain import filters, moments, sizes
 from service.domain.errors import InvalidInput
 from service.domain.memory import LeanMemory, Memory
 from service.http.schemas import iso
@@ -77,9 +77,8 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
             raise InvalidInput(f"{where}: must be an object of metadata.", field=where)
         return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
     own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
-    if name == "timestamp" and all(
-        each["operator"] in filters.ORDER for each in own
-    ):  # a field of mem0's, or a metadata key
+    is_ordered = all(each["operator"] in filters.ORDER for each in own)
+    if name == "timestamp" and is_ordered:  # a field of mem0's, or a metadata key
         return [{"OR": [{"AND": _conditions(name, value, where)}, {"AND": own}]}]
     return _conditions(NAMES[name], value, where) if name in NAMES else own
 
@@ -125,6 +124,8 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     if yes_or_no(sent, "show_expired"):
         raise InvalidInput("show_expired: is not supported; expired memories are deleted.", field="show_expired")
     given = sent.get("filters")
+    if sizes.count(given) > filters.MAX_JSON_VALUES:
+        raise InvalidInput(f"filters: holds more than {filters.MAX_JSON_VALUES:,} values.", field="filters")
     if given is not None:
         tree(given)  # also where it then matches nothing
     named = present(sent, *ENTITIES)

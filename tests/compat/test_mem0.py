@@ -172,6 +172,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("v2/memories/", {"page": 1.5}, "page: must be a whole number."),
     ("v2/memories/", {"page": 20_000, "page_size": 1}, "page: ends after 10,000 memories"),
     ("v2/memories/", {"fields": 5}, "fields: must be a list."),
+    ("v2/memories/", {"filters": {"OR": [{"user_id": "alice"}] * 6_000}}, "filters: holds more than 10,000 values."),
     ("v2/memories/", {"metadata": "x"}, "metadata: must be an object"),
     ("v2/memories/", {"user_id": 5}, "user_id: must be a text."),
     ("v2/memories/", {"show_expired": "maybe"}, "show_expired: must be true or false."),
