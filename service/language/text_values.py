@@ -1,7 +1,7 @@
 """The values in a text, by kind: times, dates, weekdays, amounts, addresses, versions, names and figures.
 
 Two values are of one kind if one can replace the other: "14:20" and "16:20", "Tuesday" and "Thursday",
-"54 euros" and "47 euros", "Hendriks" and "Hendrikx".
+"54 euros" and "47 euros".
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from service.language.temporal.words import NUMBERS, ORDINAL_DAYS
 
@@ -75,32 +74,14 @@ def names(text: str) -> list[Value]:
 
 
 def find_replacement(given: Sequence[Value], text: str) -> Value | None:
-    """The one value of a text that replaces one of the given ones: a different one of its kind, and for names one that
-    is spelt almost alike."""
+    """The one value of a text that replaces one of the given ones: a different one of its kind."""
     values = find(text)
     for value in given:
-        if value.kind == "name":
-            meant = [other for other in _words(names(text)) if other.key != value.key and _nearly(other.key, value.key)]
-        else:
-            kinds = ("number", "money") if value.key.isdigit() else (value.kind,)  # "Sorry, 350."
-            meant = [other for other in values if other.kind in kinds]
+        kinds = ("number", "money") if value.key.isdigit() else (value.kind,)  # "Sorry, 350."
+        meant = [other for other in values if other.kind in kinds]
         if len(meant) == 1 and meant[0].key != value.key:
             return meant[0]
     return None
-
-
-def _words(values: Sequence[Value]) -> list[Value]:
-    """The single words of names."""
-    return [
-        Value("name", value.start + word.start(), value.start + word.end(), word.group())
-        for value in values
-        for word in re.finditer("[^ ]+", value.key)
-    ]
-
-
-def _nearly(one: str, other: str) -> bool:
-    """Whether two names may be one in two spellings."""
-    return one[:1] == other[:1] and SequenceMatcher(None, one, other).ratio() >= 0.7
 
 
 def _key(value: str) -> str:

@@ -160,15 +160,11 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _strip(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].translate(_QUOTES) in _OUTER and not _opens_quoted_address(text, start, end):
+    while start < end and text[start].translate(_QUOTES) in _OUTER:
         start += 1
     while start < end and text[end - 1].translate(_QUOTES) in _OUTER:
         end -= 1
     return start, end
-
-
-def _opens_quoted_address(text: str, start: int, end: int) -> bool:
-    return text[start] == '"' and '"@' in text[start:end]
 
 
 def _read(raw: str) -> tuple[str, Kind]:

@@ -11,7 +11,7 @@ import re
 from datetime import datetime
 
 from service.language.temporal import calendar
-from service.language.temporal.calendar import DAY, Interval, Lean
+from service.language.temporal.calendar import DAY, Lean
 from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
 
 _FIXED = {
@@ -63,12 +63,6 @@ def date_of(name: str, year: int) -> datetime:
         return calendar.date(year, *_FIXED[pattern])
     month, weekday, nth, more = _NTH[pattern]
     return calendar.nth_weekday(calendar.span_months(year, month, 1), weekday, nth) + more * DAY
-
-
-def in_year(text: str, year: int) -> Interval | None:
-    """The days of the holiday that a match of ours names, in that year."""
-    name = NAME.search(text)
-    return calendar.day(date_of(name["name"], year)) if name else None
 
 
 def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | None = None) -> TimePiece | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import calendar, clock, holidays, tense
+from service.language.temporal import calendar, clock, tense
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Interval, Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
@@ -96,9 +96,6 @@ def _year(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece
         a, b, gap = b, a, " "
     if b.unit != "year" or b.kind != "range" or b.begins is None:
         return None
-    if a.sort == "holiday" and _IN.fullmatch(gap):
-        days = holidays.in_year(scene.text[a.start : a.end], b.begins.year)
-        return replace(a, start=start, end=end, begins=days[0], ends=days[1], sort="") if days else None
     return replace(_in(a, b.begins.year), start=start, end=end) if a.partial and _IN_YEAR.fullmatch(gap) else None
 
 
