@@ -115,16 +115,10 @@ def _mem0(path: Path, owner: Fields, report: Report) -> Iterator[Record]:
 
 
 def _automem(path: Path, owner: Fields, report: Report) -> Iterator[Record]:
-    graph = _latest(path, "falkordb")
-    if graph is None:
-        points = _latest(path, "qdrant") or path
-        if points.is_dir():
-            raise CommandError(f"{path} has no backup of AutoMem: no file falkordb_*.json or qdrant_*.json.")
-        yield from _automem_points(points, owner, report)
-        return
-    document = _document(graph)
+    backup = _latest(path)
+    document = _document(backup)
     if not isinstance(document, dict) or "nodes" not in document:
-        yield from _automem_points(graph, owner, report)
+        yield from _automem_points(backup, owner, report)
         return
     ids: dict[Any, str] = {}
     for place, node in _number("node", document["nodes"]):
@@ -264,12 +258,12 @@ def _parse(value: Any) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
-def _latest(path: Path, store: str) -> Path | None:
-    """The newest backup of one of AutoMem's stores below a folder; the file itself if it is one."""
-    if path.is_file():
-        return path if store == "falkordb" else None
-    paths = sorted(path.glob(f"**/{store}_*.json*"))
-    return paths[-1] if paths else None
+def _latest(path: Path) -> Path:
+    """The newest backup of AutoMem's graph below a folder, else that of its vectors; the file itself if it is one."""
+    paths = sorted(path.glob("**/falkordb_*.json*")) or sorted(path.glob("**/qdrant_*.json*"))
+    if path.is_dir() and not paths:
+        raise CommandError(f"{path} has no backup of AutoMem: no file falkordb_*.json or qdrant_*.json.")
+    return paths[-1] if path.is_dir() else path
 
 
 def _text(path: Path) -> Iterable[str]:
