@@ -299,6 +299,13 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("The launch slipped from April to June.", "The launch slipped from April to June."),
         ("We'll be there from Monday to Friday.", "We'll be there from Monday to Friday."),
         ("I hurt it two years back.", "I hurt it two years back (2024)."),
+        ("See you Wednesday.", "See you Wednesday."),
+        ("I'm Jun, 17, and play the cello.", "I'm Jun, 17, and play the cello."),
+        ("No discounts, not even on the last evening.", "No discounts, not even on the last evening."),
+        (
+            "I'll be off from Wednesday to Friday next week.",
+            "I'll be off from Wednesday to Friday next week (11–13 March 2026).",
+        ),
         (
             "I start at 7:30 and wonder if I should then swim longer next Saturday.",
             "I start at 7:30 and wonder if I should then swim longer next Saturday (14 March 2026).",

@@ -15,7 +15,7 @@ from service.language.temporal.validity import recurs
 ABSOLUTE = re.compile(
     r"\b(?:1[5-9]|20)\d\d\b|^(?:on )?the \d{1,2}(?:st|nd|rd|th)?\b|^\d{1,2}(?:st|nd|rd|th)$|\b\d{1,2}[./-]\d"
     r"|\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)",
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.?,? \d)",
     re.IGNORECASE,
 )
 """A year, or a day of a month: the expression is a date itself, and nobody says the year of a birthday."""
@@ -44,6 +44,7 @@ NO_CALENDAR_NAME = rf"(?!(?i:{words.WEEKDAY}|{words.MONTH}))"
 UNCERTAIN = re.compile(
     rf"(?i:\b(?:an?|the) \|?(?:{words.NTH} )?\|?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?\|"
     rf"|\b(?:my|our|your|his|their) \|{words.WEEKDAY}"  # "my Monday meeting": of every week
+    rf"|\bthe \|last {words.any_of(words.DAYPARTS)}\b"  # of several
     rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}\|?{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
     r"|\b(?:week|fortnight)s? (?:on )?\||\| (?:week|fortnight)\b"  # "two weeks on Monday", "Saturday week"
     rf"|\bfrom (?:{words.WEEKDAY}|{words.MONTH}|q\d) to \|)"  # of a change
@@ -97,6 +98,8 @@ def _date(mention: TimeMention, said_at: datetime) -> str | None:
     if mention.kind not in DATED_KINDS or begins is None or ends is None or ABSOLUTE.search(mention.text):
         return None
     begins, ends = begins.astimezone(said_at.tzinfo), ends.astimezone(said_at.tzinfo)
+    if begins.date() == said_at.date() and re.match(words.WEEKDAY, mention.text.lower()):
+        return None  # "from Monday", said on a Monday: today, or in a week
     unit = RELATIVE_UNIT.match(mention.text)
     match unit and unit["unit"].lower():
         case "year" | "decade":

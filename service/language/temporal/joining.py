@@ -240,7 +240,7 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
         if scene.lean(a.start) is not Lean.PAST and earlier <= scene.today <= earlier + length * DAY:
             begins = earlier
         ends = begins + (length + 1) * DAY
-    elif a.sort == "weekday" and ends <= begins:  # "from Monday to Wednesday last week"
+    elif a.sort == "weekday" and (ends <= begins or b.sort == "of week"):  # "from Monday to Wednesday last week"
         begins = last - (last.weekday() - begins.weekday()) % 7 * DAY
     elif "weekday" in b.sort and ends <= begins:
         ends += ((begins - ends).days // 7 + 1) * WEEK
