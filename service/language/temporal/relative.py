@@ -274,8 +274,7 @@ SETS = (
         rf"|{WEEKDAY} (?:mornings|afternoons|evenings|nights))\b"
         rf"|(?:on )?(?:the )?(?:first|second|third|fourth|last) {WEEKDAY} (?:of|in) (?:the|each|every|a)"
         r" (?:month|quarter|year)\b"
-        r"|(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b"
-        rf"(?: on {WEEKDAY})?",
+        rf"|(?:(?:bi-?)?(?:week|month)ly|(?:fortnight|hour|night|quarter|year)ly|daily|annually)\b(?: on {WEEKDAY})?",
         _set,
     ),
 )

@@ -34,9 +34,9 @@ _DURATION = re.compile(words.compile_slots(r"<count>\s*<unit>"))
 _LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
 _UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
 _STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
-_NO_END = re.compile(  # "doesn't open until Friday", "we've got until Friday"
-    r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b"
-    r"|\b(?:give[sn]?|gave|giving|ha(?:ve|s|d)|gets?|got|['\u2019]ve)\s+(?:(?:only|just|me|us|you|him|her|them|time)\s+)*$"
+_NEGATION = re.compile(r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b")
+_DEADLINE = re.compile(  # "we've got until Friday"
+    r"(?:\b(?:g[ia]ve[sn]?|giving|have|has|had|gets?|got)|['\u2019]ve)\s+(?:(?:only|just|me|us|you|him|her|them|time)\s+)*$"
 )
 
 _MONTH = words.any_of(words.MONTHS)
@@ -90,7 +90,8 @@ def find_held(
         return None
     begins, ends = mention.begins_at, mention.ends_at
     if begins is None:
-        return (None, ends) if _UNTIL.match(named) and not _NO_END.search(sentence[: mention.start]) else None
+        other = _NEGATION.search(sentence[: mention.start]) or _DEADLINE.search(sentence[: mention.start])
+        return (None, ends) if _UNTIL.match(named) and not other else None
     if not _LINK.search(named) or ends - begins < timedelta(days=1):
         return None
     if _WEEKLY.fullmatch(named) or (not re.search(r"\d", named) and tense.lean(sentence, mention.start) is Lean.NONE):
@@ -120,7 +121,7 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], referen
             continue  # hours without a day: "lunch is at 12:30"
         limit = mention.begins_at is None and _LIMIT.match(mention.text.lower())
         past = governed is Lean.PAST  # "finished it this week", "was out until Friday"
-        if limit and past:
+        if limit and (past or _DEADLINE.search(before)):
             continue
         if limit or not (
             habit or recurs(mention.text, governed) or (past and (mention.begins_at or reference) <= reference)
