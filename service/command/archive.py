@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from pydantic import ValidationError
-
 from service.command.terminal import CommandError
 from service.kit.settings import Settings
 
@@ -146,7 +144,7 @@ def read(folder: Path) -> Manifest:
         whole = Manifest(**manifest, tables=entries)
         Settings.check_overrides(whole.workspace["settings"])
         return whole
-    except (AttributeError, KeyError, TypeError, ValidationError) as exc:
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise CommandError(f"{folder / MANIFEST} is damaged: {exc}. Export again.") from exc
 
 

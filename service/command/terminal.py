@@ -18,7 +18,6 @@ import typer
 from service.kit.settings import Settings, SettingsError
 from service.launch.problems import BAD_SETTINGS, LaunchError
 from service.providers import presets
-from service.providers.presets import LOCAL, canonical
 
 if TYPE_CHECKING:
     from service.command.rest import Api
@@ -38,19 +37,21 @@ class CommandError(LaunchError):
 
 def settings(*, serving: bool = False) -> Settings:
     """The settings of the environment. Raises SettingsError, also where a model cannot be reached by them; only what
-    serves needs its key, or its files."""
+    serves needs its key, or its files. Raises EmbeddingError where these were not installed."""
     read = Settings.from_env(os.environ)
     try:
         presets.check_endpoints(read, or_key=None if serving else "none")
     except ValueError as exc:
         raise SettingsError(f"{exc}.") from exc
-    if serving and read.embedder.model and canonical(read.embedder.provider) in LOCAL:
+    if serving and presets.embedder_endpoint(read) is None:
         from service.domain.errors import EmbeddingError
         from service.providers import model_files
 
         try:
-            model_files.load(Path(read.embedder.model))
+            model_files.load(Path(read.embedder.model)) if read.embedder.model else model_files.find_installed()
         except EmbeddingError as exc:
+            if read.embedder.model is None:
+                raise
             raise SettingsError(f"LOXODON_EMBEDDER_MODEL: {exc.detail}") from exc
     return read
 

@@ -162,10 +162,8 @@ PostgresUrl = Annotated[SecretStr, AfterValidator(_normal_url)]
 PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
-Proxies = Annotated[str, AfterValidator(_check_proxies)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
 DaysKept = Annotated[int, Field(ge=1, le=36_500)]
-Chars = Annotated[int, Field(ge=1, le=sizes.MAX_TEXT)]
 Dimension = Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)]
 FromJson = BeforeValidator(_parse_json)
 
@@ -192,9 +190,7 @@ class ServerSettings(_Group):
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     key_requests_per_s: float = Field(default=0.0, ge=0, le=1_000_000)  # of each key, in each process; 0: no limit
     request_deadline_s: float = Field(default=24.0, gt=0, le=600)  # then 503 if nothing was written; clients wait 25 s
-    trusted_proxies: Proxies = (
-        "127.0.0.1"  # addresses and networks whose X-Forwarded-For is believed, between commas; * is all
-    )
+    trusted_proxies: Annotated[str, AfterValidator(_check_proxies)] = "127.0.0.1"  # whose X-Forwarded-For is believed
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas
     cors_origins: Origins = ()  # pages whose scripts may call the API, between commas
     serve_docs: bool = True  # /docs and /openapi.json, which need no key
@@ -276,8 +272,10 @@ class MemorySettings(_Group):
     contradiction_policy: Annotated[
         Literal["in_place", "supersede", "prefer_old", "flag_review"], BeforeValidator(_policy)
     ] = "in_place"  # what becomes of the memory that a new fact contradicts; prefer_new is another word for in_place
-    content_soft_limit: Chars = 500  # characters; above it a warning
-    content_hard_limit: Chars = 2_000  # characters; refused above it under limits=strict
+    content_soft_limit: int = Field(default=500, ge=1, le=sizes.MAX_TEXT)  # characters; above it a warning
+    content_hard_limit: int = Field(
+        default=2_000, ge=1, le=sizes.MAX_TEXT
+    )  # characters; refused above it under limits=strict
     timezone: Zone = "UTC"  # IANA name, for requests that give none
     retention_days: DaysKept | None = Field(default=None, alias="memory_retention_days")  # until removal; None: kept
     working_ttl_s: int = Field(default=3_600, ge=1, le=604_800)  # of working memory, for requests that give none

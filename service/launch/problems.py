@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-BAD_SETTINGS = 2
-"""The exit code for a setting that cannot be used."""
+BAD_SETTINGS = 2  # the exit code where a setting cannot be used
 
 
 class LaunchError(Exception):

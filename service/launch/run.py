@@ -27,8 +27,7 @@ from service.launch.problems import LaunchError
 from service.launch.programs import find_binaries
 from service.launch.supervisor import ChildProcess, Stopped, Supervisor
 from service.postgres.roles import LOGINS, URL_VARIABLES
-from service.providers import model_files
-from service.providers.presets import LOCAL, secret
+from service.providers.presets import secret
 
 REVOKED = """The first key was revoked, or has expired. Make another with a key that has admin:
 
@@ -52,7 +51,8 @@ WORKER_ONLY = ("LOXODON_WORKER_DATABASE_URL",)
 
 def run(settings: Settings) -> int:
     """Runs until a stop signal, then returns 0. Raises LaunchError when it cannot start or cannot go on."""
-    _check_installed(settings)
+    if settings.database.url is None:
+        find_binaries()  # before a folder is made: raises LaunchError with the line that installs it
     folder = settings.server.data_dir.absolute()
     data_dir.prepare(folder)
     compile_once()
@@ -179,14 +179,6 @@ def _child_environment() -> dict[str, str]:
     """Children import this package from where it is."""
     paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-
-
-def _check_installed(settings: Settings) -> None:
-    """Raises an error with the line that installs Postgres or the embedding model, where one is needed and missing."""
-    if settings.database.url is None:
-        find_binaries()
-    if settings.embedder.model is None and (settings.embedder.provider or "local").strip().lower() in LOCAL:
-        model_files.find_installed()
 
 
 def embedded_environment(env: Mapping[str, str], server: Server) -> dict[str, str]:

@@ -177,7 +177,9 @@ class Supervisor:
             if supervised.restart_at is None:
                 code = supervised.program.exit_code()
                 if code is not None:
-                    self._plan(supervised, how_it_ended(code), curable=code != BAD_SETTINGS)
+                    if code == BAD_SETTINGS and not supervised.proven:
+                        raise GaveUp(f"{supervised.program.name} ended: its message stands above.")
+                    self._plan(supervised, how_it_ended(code))
             elif self._clock() >= supervised.restart_at:
                 self._restart(supervised)
 
@@ -212,13 +214,12 @@ class Supervisor:
         except LaunchError as exc:
             self._plan(supervised, str(exc))
 
-    def _plan(self, supervised: _Supervised, why: str, *, curable: bool = True) -> None:
+    def _plan(self, supervised: _Supervised, why: str) -> None:
         now = self._clock()
         if self._ready and now - supervised.started_at >= PROVEN_S:
             supervised.proven, supervised.deaths = True, 0
-        if not supervised.proven and not (curable and supervised.deaths < MOST_DEATHS):
-            how = "keeps dying" if curable else "cannot run with these settings"
-            raise GaveUp(f"{supervised.program.name} {how} ({why}). Its messages stand above; giving up.")
+        if supervised.deaths >= MOST_DEATHS and not supervised.proven:
+            raise GaveUp(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
         pause_s = min(FIRST_PAUSE_S * 2**supervised.deaths, LONGEST_PAUSE_S)
         supervised.deaths += 1
         supervised.restart_at = now + pause_s

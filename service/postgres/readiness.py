@@ -7,6 +7,7 @@ newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,11 +17,11 @@ from sqlalchemy import Row, text
 from sqlalchemy.exc import NoResultFound, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from service.domain.errors import SchemaMismatch
+from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import postgres_url
 from service.postgres import rights
 from service.postgres.driver_errors import unavailable
-from service.postgres.engine import Database
+from service.postgres.engine import Database, Session
 
 EXPECTED_REVISION = 1
 """The newest migration in migrations/versions; a test compares them."""
@@ -45,11 +46,14 @@ AHEAD = "The database's schema is too new for this version of the service: start
 TAKES_WRITES = text("SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'")
 
 
-async def check(database: Database, *, writes: bool = False) -> None:
-    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached, or
-    with `writes` takes none."""
-    async with database.read() as session:
-        await check_session(session)
+PROBE_S = 2.0
+"""The longest that a probe waits for the database."""
+
+
+async def check(database: Database, *, within_s: float | None = None, writes: bool = False) -> None:
+    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached in
+    time, or with `writes` takes none."""
+    async with _checked(database, within_s) as session:
         if writes and not await session.scalar(TAKES_WRITES):
             raise unavailable("read_only")
 
@@ -84,11 +88,20 @@ async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
 
 
 async def status(database: Database) -> Row[Any]:
-    """Checks the database as `check` does, and returns its versions and due jobs, by the names in SERVER. Raises
+    """Checks the database as a probe does, and returns its versions and due jobs, by the names in SERVER. Raises
     SchemaMismatch or StoreUnavailable."""
-    async with database.read() as session:
-        await check_session(session)
+    async with _checked(database, PROBE_S) as session:
         return (await session.execute(SERVER)).one()
+
+
+@asynccontextmanager
+async def _checked(database: Database, within_s: float | None) -> AsyncIterator[Session]:
+    try:
+        async with asyncio.timeout(within_s), database.read() as session:
+            await check_session(session)
+            yield session
+    except TimeoutError:
+        raise StoreUnavailable("The database does not answer.") from None
 
 
 async def check_session(session: AsyncConnection) -> None:

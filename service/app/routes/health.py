@@ -31,7 +31,6 @@ from service.worker.monitoring import CONTENT_TYPE, Scrape
 router = APIRouter(tags=["health"], route_class=JsonRoute)
 log = structlog.get_logger(__name__)
 
-READY_TIMEOUT_S = 2.0
 REMEMBERED_S = 1.0
 Status = Literal["ok", "unavailable"]
 NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has a schema of another version"
@@ -97,11 +96,9 @@ class Probe:
 
     async def _look(self) -> HealthResponse:
         try:
-            async with asyncio.timeout(READY_TIMEOUT_S):
-                await readiness.check(self._database)
-        except (ServiceError, TimeoutError) as exc:
-            reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
-            log.warning("not ready", reason=reason)
+            await readiness.check(self._database, within_s=readiness.PROBE_S)
+        except ServiceError as exc:
+            log.warning("not ready", reason=exc.detail)
             return HealthResponse(status="unavailable", detail=exc.detail if isinstance(exc, SchemaMismatch) else None)
         return HealthResponse(status="ok")
 
@@ -166,11 +163,10 @@ def _http_status(status: Status) -> int:
 
 async def _details(res: Resources) -> HealthDetailsResponse:
     try:
-        async with asyncio.timeout(READY_TIMEOUT_S):
-            status = await readiness.status(res.db)
+        status = await readiness.status(res.db)
     except SchemaMismatch as exc:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
-    except (ServiceError, TimeoutError):
+    except ServiceError:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
     return HealthDetailsResponse.of(
         status,
