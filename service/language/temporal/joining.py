@@ -235,11 +235,6 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
             ends = calendar.add_months(ends, 12 * years)
         else:
             begins = calendar.add_months(begins, -12 * years)
-    elif a.sort == b.sort == "weekday":  # the running week if today lies in the range and the text does not look back
-        length, earlier = (last - begins).days % 7, begins - WEEK
-        if scene.lean(a.start) is not Lean.PAST and earlier <= scene.today <= earlier + length * DAY:
-            begins = earlier
-        ends = begins + (length + 1) * DAY
     elif a.sort == "weekday" and (ends <= begins or b.sort == "of week"):  # "from Monday to Wednesday last week"
         begins = last - (last.weekday() - begins.weekday()) % 7 * DAY
     elif "weekday" in b.sort and ends <= begins:
