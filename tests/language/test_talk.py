@@ -300,6 +300,8 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("We'll be there from Monday to Friday.", "We'll be there from Monday to Friday."),
         ("I hurt it two years back.", "I hurt it two years back (2024)."),
         ("See you Wednesday.", "See you Wednesday."),
+        ("He is their man for the day-to-day.", "He is their man for the day-to-day."),
+        ("We sing on Sunday 31 May, half past two.", "We sing on Sunday 31 May, half past two."),
         ("I'm Jun, 17, and play the cello.", "I'm Jun, 17, and play the cello."),
         ("No discounts, not even on the last evening.", "No discounts, not even on the last evening."),
         (

@@ -39,7 +39,7 @@ def _month_day(at: TimeMatch, month: int, day: int, year: int | None = None) -> 
 
 def _day_month(at: TimeMatch, day: int, month: int, year: int | None = None, of: str | None = None) -> TimePiece | None:
     """Reads "5 May", "the fifth of May"; not "room 3 may be free"."""
-    sure = of or year or not re.fullmatch(r"\d+\s+(?:may|mar|march)", at.text)
+    sure = of or year or not re.fullmatch(r"\d+\s+(?:may|mar|march)", at.scene.raw[at.start : at.end])
     return _month_day(at, month, day, year) if sure or at.is_alone or at.follows(_ON) else None
 
 
