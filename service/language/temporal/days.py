@@ -150,7 +150,8 @@ _OPENER = re.compile(
 )
 _YEAR_OPENER = re.compile(
     r"\b(?:in|by|of|from|since|until|till|through|thru|before|after|during|between|around|circa|early|late|mid"
-    r"|starting|beginning|year|as\s+of|up\s+to|back\s+in|than|prior\s+to|(?<!\w\s)for|class\s+of)[\s-]\s*(?:the\s+)?(?:year\s+)?$"
+    r"|starting|beginning|year|as\s+of|up\s+to|back\s+in|than|prior\s+to|(?<!\w\s)for|class\s+of"
+    r"|(?:in|of|from|since)\s+(?:19|20)\d\d,?\s+(?:and|or))[\s-]\s*(?:the\s+)?(?:year\s+)?$"
 )
 _COUNTED = re.compile(
     r"\s*(?:%|°|[.,:/]\d|-?(?:k|m|px|ms|mb|gb|kb|tb|kg|g|lbs?|km|cm|mm|mph|usd|eur|dollars?|euros?|pounds?|bucks?|x)\b)"
