@@ -196,9 +196,10 @@ echo $! $$ > "$2.new" && mv "$2.new" "$2"
 wait
 """
 RUN = """
-import sys
+import signal, sys
 from pathlib import Path
 from service.launch import backup
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
 folder = Path(sys.argv[1])
 backup.find_binaries = lambda: folder
 backup._run(["program", str(folder / "pids")], "it failed", {}, lambda *_: None)
