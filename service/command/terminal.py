@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from service.domain.errors import EmbeddingError, ServiceError
 from service.kit.settings import Settings, SettingsError
 from service.launch.problems import BAD_SETTINGS, LaunchError
-from service.providers import presets
+from service.providers import model_files, presets
 
 if TYPE_CHECKING:
     from service.command.rest import Api
@@ -44,9 +45,6 @@ def settings(*, serving: bool = False) -> Settings:
     except ValueError as exc:
         raise SettingsError(f"{exc}.") from exc
     if serving and presets.embedder_endpoint(read) is None:
-        from service.domain.errors import EmbeddingError
-        from service.providers import model_files
-
         try:
             model_files.load(Path(read.embedder.model)) if read.embedder.model else model_files.find_installed()
         except EmbeddingError as exc:
@@ -68,8 +66,6 @@ def warn(chosen: Settings) -> Settings:
 def exit_with_message(cannot: int = CANNOT_START) -> Iterator[None]:
     """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
     `cannot`: the exit code where it is not the settings."""
-    from service.domain.errors import ServiceError
-
     try:
         yield
     except SettingsError as exc:

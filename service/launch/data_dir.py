@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.problems import LaunchError
 from service.launch.programs import Account
 
 RUN_LOCK = "run.lock"
@@ -110,7 +110,7 @@ class Ownership:
     def take(self) -> bool:
         """True when the last owner was killed, False when it stopped normally. Waits for one that is stopping.
 
-        Raises AlreadyRunning with the URL of the running one.
+        Raises LaunchError with the URL of the running one.
         """
         started = time.monotonic()
         while not self._lock.acquire():
@@ -119,7 +119,7 @@ class Ownership:
             patience_s = STOPPING_S if other.get("state") in (None, "stopping") else KILLED_S
             if time.monotonic() - started > patience_s:
                 where = f" at {other['url']}" if "url" in other else ""
-                raise AlreadyRunning(
+                raise LaunchError(
                     f"Loxodon is already running{where} on the data folder {self._data_dir}.\n"
                     "Use that one, stop it, or give this one its own folder and port: LOXODON_DATA_DIR, LOXODON_PORT."
                 )

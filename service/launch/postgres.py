@@ -36,7 +36,7 @@ from service.kit.settings import Settings
 from service.launch import cluster, data_dir, programs
 from service.launch.data_dir import FolderLock
 from service.launch.parent_death import end_with_parent
-from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.problems import LaunchError
 from service.launch.programs import Account, demand_entry, environment, find_binaries, tail
 from service.postgres.roles import LOGINS, OWNER, WORKER
 
@@ -65,12 +65,6 @@ def socket_folder(data_dir: Path, account: Account) -> Path:
 def fits_socket(path: Path) -> bool:
     """True when the socket of Postgres can be in the folder."""
     return len(os.fsencode(path / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_BYTES and not UNUSABLE_CHARACTERS & set(str(path))
-
-
-def sweep_sockets(path: Path) -> None:
-    """Removes socket and lock file of a server that is gone: the pid in that lock may belong to another process now."""
-    for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
-        (path / name).unlink(missing_ok=True)
 
 
 def _short_folder(data_dir: Path) -> Path:
@@ -159,8 +153,8 @@ class EmbeddedPostgres:
     def start(self, *, timeout_s: float = START_TIMEOUT_S) -> Server:
         """The server once it accepts connections and has its database: the running one, or a new one.
 
-        Takes over what a killed supervisor left. Raises AlreadyRunning when a running one owns the folder,
-        LaunchError with the end of the log when Postgres does not come up.
+        Takes over what a killed supervisor left. Raises LaunchError when a running one owns the folder,
+        or with the end of the log when Postgres does not come up.
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start Postgres from the main thread: it dies with the thread that started it")
@@ -178,10 +172,10 @@ class EmbeddedPostgres:
             raise
 
     def own(self) -> None:
-        """Makes the folder if it is missing, and locks it until stop(). Raises AlreadyRunning when another owns it."""
+        """Makes the folder if it is missing, and locks it until stop(). Raises LaunchError when another owns it."""
         data_dir.prepare(self.data_dir)
         if not self._lock.acquire():
-            raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
+            raise LaunchError(f"A running process owns the database in {self.data_dir}.")
 
     def stop(self, *, timeout_s: float = 10.0) -> None:
         """Fast shutdown (open transactions roll back, clients are cut); immediate after `timeout_s`. Safe to repeat."""
@@ -218,7 +212,8 @@ class EmbeddedPostgres:
         cluster.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
         passwords = cluster.ensure_logins(binaries, self.cluster, DATABASE, account)
         server = Server(socket_folder(self.data_dir, account), PORT, passwords)
-        sweep_sockets(server.socket_dir)
+        for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):  # another process may have the pid in that lock now
+            (server.socket_dir / name).unlink(missing_ok=True)
         self._launch_until_ready(binaries, account, server, deadline)
         return server
 
@@ -227,7 +222,7 @@ class EmbeddedPostgres:
             log_start = self._launch(binaries, account, server)
             if self._becomes_ready(deadline):
                 return
-            log = self._log_since(log_start)
+            log = self.log.read_bytes()[log_start:].decode(errors="replace")
             if not PASSING_TROUBLE.search(log) or time.monotonic() > deadline:
                 raise LaunchError(f"Postgres did not come up in {self.cluster} (log: {self.log}):\n{tail(log)}")
             time.sleep(0.2)
@@ -273,11 +268,6 @@ class EmbeddedPostgres:
         handle = self.log.open("ab")
         handle.seek(0, os.SEEK_END)
         return handle
-
-    def _log_since(self, start: int) -> str:
-        with self.log.open("rb") as log:
-            log.seek(start)
-            return log.read().decode(errors="replace")
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:

@@ -9,9 +9,5 @@ class LaunchError(Exception):
     """A start that cannot go on. The message says what to do and is shown without a traceback."""
 
 
-class AlreadyRunning(LaunchError):
-    """A running process uses the data folder."""
-
-
 class PortBusy(LaunchError):
     """Another program listens on the configured port."""

@@ -90,10 +90,6 @@ class ChildProcess:
         process.wait()
 
 
-class GaveUp(LaunchError):
-    """A program exits as fast as it is restarted, and never ran properly."""
-
-
 class Stopped(Exception):
     """A stop signal came before the start was complete."""
 
@@ -166,19 +162,19 @@ class Supervisor:
         self._ready = True
 
     def pause(self) -> None:
-        """Checks every program, then sleeps shortly. Raises Stopped after a stop signal, GaveUp."""
+        """Checks every program, then sleeps shortly. Raises Stopped after a stop signal, LaunchError."""
         self._check_stopping()
         self.revive()
         time.sleep(POLL_S)
 
     def revive(self) -> None:
-        """Restarts programs that died and have waited long enough. Raises GaveUp."""
+        """Restarts programs that died and have waited long enough. Raises LaunchError."""
         for supervised in self._programs:
             if supervised.restart_at is None:
                 code = supervised.program.exit_code()
                 if code is not None:
                     if code == BAD_SETTINGS and not supervised.proven:
-                        raise GaveUp(f"{supervised.program.name} ended: its message stands above.")
+                        raise LaunchError(f"{supervised.program.name} ended: its message stands above.")
                     self._plan(supervised, how_it_ended(code))
             elif self._clock() >= supervised.restart_at:
                 self._restart(supervised)
@@ -219,7 +215,7 @@ class Supervisor:
         if self._ready and now - supervised.started_at >= PROVEN_S:
             supervised.proven, supervised.deaths = True, 0
         if supervised.deaths >= MOST_DEATHS and not supervised.proven:
-            raise GaveUp(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
+            raise LaunchError(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
         pause_s = min(FIRST_PAUSE_S * 2**supervised.deaths, LONGEST_PAUSE_S)
         supervised.deaths += 1
         supervised.restart_at = now + pause_s

@@ -46,8 +46,7 @@ AHEAD = "The database's schema is too new for this version of the service: start
 TAKES_WRITES = text("SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'")
 
 
-PROBE_S = 2.0
-"""The longest that a probe waits for the database."""
+PROBE_S = 2.0  # the longest that a probe waits for the database
 
 
 async def check(database: Database, *, within_s: float | None = None, writes: bool = False) -> None:

@@ -21,7 +21,7 @@ from service.command import transfer
 from service.kit.settings import Settings
 from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
 from service.launch.postgres import EmbeddedPostgres, login_url
-from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.problems import LaunchError
 from service.launch.programs import Account
 from service.postgres import migrate
 from service.postgres.roles import MIGRATE_LOGIN, OWNER
@@ -168,7 +168,7 @@ def test_a_restore_that_is_refused_leaves_the_other_alone(tmp_path: Path, settin
     other.own()
     begun = target / "postgres.restoring" / "base"
     begun.mkdir(parents=True)
-    with pytest.raises(AlreadyRunning):
+    with pytest.raises(LaunchError, match="A running process owns the database"):
         restore(settings.changed(data_dir=target), copy)
     other.stop()
     assert begun.exists()

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from service.launch import cluster, programs
 from service.launch.postgres import EmbeddedPostgres, Server
-from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.problems import LaunchError
 from service.postgres.roles import MIGRATE_LOGIN
 from tests.launch.conftest import until
 
@@ -133,7 +133,7 @@ def test_an_orphan_server_is_taken_over(python: Python, data_dir: Path, run_sql:
 def test_a_living_owner_is_respected(python: Python, data_dir: Path) -> None:
     owner = python(OWNER, str(data_dir), "leashed")
     pid = _first_number(owner)
-    with pytest.raises(AlreadyRunning, match="data with a space"):
+    with pytest.raises(LaunchError, match="data with a space"):
         EmbeddedPostgres(data_dir).start()
     assert _alive(pid)
     out, _ = owner.communicate("\n", timeout=10)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from service.launch.problems import LaunchError
-from service.launch.supervisor import ChildProcess, GaveUp, Stopped, Supervisor, how_it_ended
+from service.launch.supervisor import ChildProcess, Stopped, Supervisor, how_it_ended
 from tests.fakes.ticks import Ticks
 
 ORDER = ("API", "worker", "postgres")
@@ -112,7 +112,7 @@ def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: T
             supervisor.revive()
             clock.now += 0.5
 
-    with pytest.raises(GaveUp, match=r"worker keeps dying \(exit code 3\)"):
+    with pytest.raises(LaunchError, match=r"worker keeps dying \(exit code 3\)"):
         die_often()
     assert diary.count("start worker") == 1 + 5
 
@@ -123,7 +123,7 @@ def test_settings_that_cannot_be_used_are_not_tried_again(
     program = FakeProgram("worker", diary)
     supervisor.start(program)
     program.code = 2
-    with pytest.raises(GaveUp, match="worker ended: its message stands above"):
+    with pytest.raises(LaunchError, match="worker ended: its message stands above"):
         supervisor.revive()
 
 
@@ -141,7 +141,7 @@ def test_a_slow_death_before_the_service_is_ready_proves_nothing(
                 supervisor.revive()
                 clock.now += 0.1
 
-    with pytest.raises(GaveUp, match="API keeps dying"):
+    with pytest.raises(LaunchError, match="API keeps dying"):
         die_slowly()
 
 
@@ -168,7 +168,7 @@ def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, clock: Ticks
             clock.now += 0.5
             supervisor.revive()
 
-    with pytest.raises(GaveUp, match="disk full"):
+    with pytest.raises(LaunchError, match="disk full"):
         wait_long()
 
 
