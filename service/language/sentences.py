@@ -7,12 +7,22 @@ from collections.abc import Iterator
 
 import sentencex  # type: ignore[import-untyped]
 
+from service.language.common_words import CALENDAR, FUNCTION_WORDS
+
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
 MAX_LINE_CHARS, MAX_CHARS = 4_000, 1_000
 """A longer line goes to the splitter in pieces, since that is quadratic in some of them (nested quotation marks); a
 longer sentence is cut where a word ends, so that no rule that reads sentences has more to read."""
 
 _STOP = re.compile(r"[.!?]\s")
+
+_STOP_BEFORE_WORD = re.compile(
+    r"(?:^|(?<=[.!?] ))(?:When|While|If|After|Before|Since|As|Because|Although)\b[^.!?]*[.]"
+    r"|[.](?=\s+([A-Z][\w'\u2019]*)\s+[a-z])"
+    r"(?<!\b[DM]r\.)(?<!\b(?:St|No|vs)\.)(?<!\b(?:Mrs|Vol)\.)(?<!\bProf\.)(?<!\.[a-z]\.)"
+)
+"""A full stop before a capital, or a clause that a sentence begins with ("When I left Acme Corp. I learned Go."), in
+group 1 the word that follows the stop; none after "e.g." or a title, which may come before a name."""
 
 
 def split(text: str) -> list[tuple[int, int]]:
@@ -46,10 +56,18 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
         return []
     spans: list[tuple[int, int]] = []
     # The segments repeat the line character by character, so lengths give the offsets.
-    for segment in sentencex.segment("en", text[start:end]):
+    for segment in sentencex.segment("en", _STOP_BEFORE_WORD.sub(_mark_end, text[start:end])):
         spans.extend(_short(text, *trim(text, start, start + len(segment))))
         start += len(segment)
     return [(left, right) for left, right in spans if left < right]
+
+
+def _mark_end(stop: re.Match[str]) -> str:
+    """What the splitter shall read for a full stop: one before "I" or "It's", or after a month, ends a sentence,
+    whatever its word abbreviates elsewhere ("He left in May. I drive a Volvo.")."""
+    before, word = stop.string[stop.string.rfind(" ", 0, stop.start()) + 1 : stop.start()], (stop[1] or "").lower()
+    opens = word.replace("\u2019", "'") in FUNCTION_WORDS and word not in CALENDAR
+    return "!" if stop[1] and (opens or before.lower() in CALENDAR) else stop[0]
 
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -23,6 +23,7 @@ _FIXED = {
     "halloween": (10, 31),
     "valentine['\u2019]?s? day": (2, 14),
     "independence day": (7, 4),
+    "earth day": (4, 22),
     "st\\.? patrick['\u2019]?s? day": (3, 17),
     "veterans['\u2019]? day": (11, 11),
     "labour day": (5, 1),

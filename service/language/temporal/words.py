@@ -179,7 +179,7 @@ STARTS = frozenset(
         *(word.split()[0] for word in _DAY_WORDS),
         *listed("the couple few half last past previous prior next coming upcoming following this same current in"),
         *listed("within every each once twice several on early late earlier later rest remainder at close q h w bi fy"),
-        *listed("over present date between calendar boxing new valentine valentines independence st veterans"),
+        *listed("over present date between calendar boxing new valentine valentines independence earth st veterans"),
         *listed("black labor labour memorial mother mothers father fathers good"),
     ]
 )
