@@ -120,8 +120,8 @@ async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, 
     for hours, changed in ((2, 5_000), (1, 700_000)):
         await tables.fetch(
             "INSERT INTO job (workspace_id, id, kind, reason, state, max_attempts, counts, created_at) VALUES "
-            "($1, gen_random_uuid(), 'decay', 'schedule', 'done', 3, jsonb_build_object('changed', $2::integer), "
-            " now() - make_interval(hours => $3))",
+            "($1, gen_random_uuid(), 'decay', 'schedule', 'done', 3, "
+            " jsonb_build_object('changed', $2::integer, 'examples_until', 9), now() - make_interval(hours => $3))",
             *(tenant.workspace_id, changed, hours),
         )
     await tables.fetch(
@@ -132,6 +132,7 @@ async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, 
     )
     found = samples((await client.get("/metrics")).text)
     assert 700_000 <= found["loxodon_job_items"][("kind", "decay"), ("what", "changed")] < 705_000
+    assert not [labels for labels in found["loxodon_job_items"] if ("what", "examples_until") in labels]
     assert found["loxodon_consolidation_lag_seconds"][()] == pytest.approx(7_200, abs=60)
 
 
