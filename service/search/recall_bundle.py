@@ -121,7 +121,11 @@ def bundle(
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     several = len({conversation_id for conversation_id, _ in results.turns}) > 1
-    lines = _Lines(results, _likeliest(results), ZoneInfo(query.timezone or "UTC"), now, several)
+    places: dict[UUID, set[TurnPlace]] = {}
+    for place, messages in results.messages.items():
+        for message in messages:
+            places.setdefault(message.hit.memory.id, set()).add(place)
+    lines = _Lines(results, _likeliest(results), ZoneInfo(query.timezone or "UTC"), now, several, places)
     bare = {item.entity.id for item in results.entities if not (item.entity.description or item.relations)}
     others = [
         prompt_block.entity(item, scoring.share(query.shares.entities))
@@ -165,13 +169,15 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How turns and facts of one or `several` conversations are written. `known`: the block's lines, by part."""
+    """How turns and facts of one or `several` conversations are written. `places`: the turns that each memory is kept
+    of; `known`: the block's lines, by part."""
 
     results: RecallResults
     likeliest: Sequence[TurnPlace]
     zone: ZoneInfo
     now: datetime
     several: bool
+    places: Mapping[UUID, set[TurnPlace]]
     known: Mapping[str, Mapping[Hashable, object]] = field(default_factory=dict)
 
     def day(self, at: datetime) -> date:
@@ -253,17 +259,14 @@ class _Lines:
         if not self._is_long:
             return True
         days = {(self.day(hit.memory.timestamp), hit.memory.conversation_id) for hit in (older, newer)}
-        likely = [not self._places(hit) or not self._places(hit).isdisjoint(self.likeliest) for hit in (older, newer)]
+        kept = [self.places.get(hit.memory.id, set()) for hit in (older, newer)]
+        likely = [not each or not each.isdisjoint(self.likeliest) for each in kept]
         return len(days) > 1 and (any(likely) if is_change else all(likely))
 
     def _has(self, hit: Hit) -> bool:
         """Whether a statement is in the block."""
         facts, turns = self.known.get("facts", {}), self.known.get("turns", {})
-        return hit.memory.id in facts or any(place in turns for place in self._places(hit))
-
-    def _places(self, hit: Hit) -> set[TurnPlace]:
-        """The turns that a statement is kept of."""
-        return {place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept)}
+        return hit.memory.id in facts or any(place in turns for place in self.places.get(hit.memory.id, ()))
 
     @property
     def _is_long(self) -> bool:
