@@ -45,10 +45,6 @@ SHORT_HITS, SHORT_CHARS = 10, 700
 """What is found is shown however improbable an answer, if the first hits together are no longer than this: of short
 facts asked for in other words the probability knows nothing (an AUC of .54 to .60 on 28 profiles)."""
 
-LEAST_SHARE = 0.001
-"""What is less probable than this share of the best hit is not injected: the evidence of LoCoMo's dev conversations in
-2,000 tokens falls from .92 to .91, and what is shown from 43 turns to 19."""
-
 MIN_HITS = 50
 """Minimum number of hits that are read: facts and turns come from one search."""
 
@@ -73,15 +69,13 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         await use_custom_plans(session)
         by_turn = _group_by_turn(result.hits, passages)
         best = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in by_turn.items()}
-        later = later_of([hit for hit in result.hits if hit.memory.source == "memory"])
-        wanted = _narrow_injected(query, result)
-        probable = _probable_ids(result.hits, later, wanted.min_probability)
-        matches, turns = await _turns(session, wanted, probable, best, res, watch)
+        wanted = query if _is_injected(query, result) else replace(query, include=query.include - ANSWERS)
+        matches, turns = await _turns(session, wanted, best, res, watch)
         not_shown = await recall_context.hidden_turns(session, [place for place in matches if place not in turns])
         results = RecallResults(
             matches=matches,
             turns=turns,
-            facts=_facts(wanted, result, probable, not_shown),
+            facts=_facts(wanted, result, not_shown),
             entities=await _entities(session, wanted, names, res, watch),
             strategies=await _strategies(session, query, task_vector, res, watch),
             goals=await _goals(session, query, watch),
@@ -89,7 +83,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             answer_probability=result.answer_probability,
             messages={place: kept for place, kept in by_turn.items() if place in turns},
             read_from={passage.memory_id: passage.place for passage in passages},
-            later=later,
+            later=later_of([hit for hit in result.hits if hit.memory.source == "memory"]),
         )
     return await res.rules.run(bundle, query, results, result, result.warnings, watch.ms, res.clock())
 
@@ -102,48 +96,27 @@ async def _task_vector(query: RecallQuery, text: PreparedText, res: Resources) -
     return await res.embed_query_now(query.scope.workspace_id, query.text)
 
 
-def _narrow_injected(query: RecallQuery, result: SearchResult) -> RecallQuery:
-    """The query without the parts that answer if an answer is improbable; otherwise with a `min_probability` that is
-    LEAST_SHARE of the best hit's. A query without `min_answer` and one that finds something short stay as they are."""
+def _is_injected(query: RecallQuery, result: SearchResult) -> bool:
+    """Whether what answers is shown: an answer is probable enough, or what was found is short."""
     chars = sum(len(hit.memory.text) for hit in result.hits[:SHORT_HITS])
-    if not query.min_answer or chars <= SHORT_CHARS:
-        return query
-    if not is_probable(result.answer_probability, query.min_answer):
-        return replace(query, include=query.include - ANSWERS)
-    best = max((hit.answer_probability or 0.0 for hit in result.hits), default=0.0)
-    return replace(query, min_probability=LEAST_SHARE * best)
-
-
-def _probable_ids(
-    hits: Iterable[Hit], later: Mapping[UUID, tuple[Hit, Hit]], min_probability: float
-) -> frozenset[UUID]:
-    """The hits that are probable enough, and what was said later about the same things."""
-    ids = {hit.memory.id for hit in hits if is_probable(hit.answer_probability, min_probability)}
-    return frozenset(ids | {newer.memory.id for key, (_, newer) in later.items() if key in ids})
+    return chars <= SHORT_CHARS or is_probable(result.answer_probability, query.min_answer)
 
 
 async def _turns(
-    session: Session,
-    query: RecallQuery,
-    probable: Collection[UUID],
-    best: Mapping[TurnPlace, Hit],
-    res: Resources,
-    watch: Stopwatch,
+    session: Session, query: RecallQuery, best: Mapping[TurnPlace, Hit], res: Resources, watch: Stopwatch
 ) -> tuple[dict[TurnPlace, Hit], Mapping[TurnPlace, Turn]]:
     """The first of the turns that are probable enough, best first, and these with their context windows."""
     if "turns" not in query.include:
         return {}, {}
-    wanted = [place for place, hit in best.items() if hit.memory.id in probable]
-    matches = {place: best[place] for place in sorted(wanted, key=lambda place: -best[place].score)[: query.limit]}
+    probable = [place for place, hit in best.items() if is_probable(hit.answer_probability, query.min_probability)]
+    matches = {place: best[place] for place in sorted(probable, key=lambda place: -best[place].score)[: query.limit]}
     with watch.measure("turns"):
         answers = [place for place, hit in matches.items() if hit.memory.role in ASSISTANT_ROLES]
         places = [*matches, *((conversation_id, index - 1) for conversation_id, index in answers)]
         return matches, await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
 
 
-def _facts(
-    query: RecallQuery, result: SearchResult, probable: Collection[UUID], rewritten: Collection[TurnPlace]
-) -> list[Hit]:
+def _facts(query: RecallQuery, result: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
     """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
     turns whose memories have a different text now, so that the turn is not shown."""
     if "facts" not in query.include:
@@ -152,7 +125,8 @@ def _facts(
     for hit in result.hits:
         memory = hit.memory
         is_fact = memory.turn_index is None or (memory.conversation_id, memory.turn_index) in rewritten
-        if memory.source == "memory" and is_fact and memory.id in probable:
+        is_found = memory.source == "memory" and is_probable(hit.answer_probability, query.min_probability)
+        if is_fact and is_found:
             by_hash.setdefault(hit.memory.hash, hit)
     return list(by_hash.values())[: query.limit]
 

@@ -266,7 +266,10 @@ def test_passages_are_ascending_spans_of_the_text(text: str) -> None:
     assert all(a.end <= b.start for a, b in pairwise(found))
 
 
-@pytest.mark.parametrize("days", ["Mon, Wed, Fri", "Tuesdays and Thursday", "on Tuesday and Thursday", "Mon/Wed"])
+@pytest.mark.parametrize(
+    "days",
+    ["Mon, Wed, Fri", "Tuesdays and Thursday", "on Tuesday and Thursday", "Mon/Wed", "Friday night to Sunday night"],
+)
 def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
     said = f"The class has three lessons, {days}, and meets at nine."
     assert dates.date_expressions(said, SAID_AT, ZONE) == said

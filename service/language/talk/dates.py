@@ -38,14 +38,14 @@ ADDED = re.compile(
 )
 """The dates in brackets that `date_expressions` adds."""
 
-LISTED = r"\.?(?:\s*[,&/]|,?\s+(?:and|or))\s*"
+LISTED = rf"(?: {words.any_of(words.DAYPARTS)})?[.|]*(?:\s*[,&/]|,?\s+(?:and|or|to|till|until))\s*"
 NAME = r"[A-Z][a-z][\w'\u2019-]*"
 NO_CALENDAR_NAME = rf"(?!(?i:{words.WEEKDAY}|{words.MONTH}))"
 UNCERTAIN = re.compile(
     rf"(?i:\b(?:an?|the) \|?(?:{words.NTH} )?\|?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?\|"
     rf"|\b(?:my|our|your|his|their) \|{words.WEEKDAY}"  # "my Monday meeting": of every week
     rf"|\bthe \|last {words.any_of(words.DAYPARTS)}\b|\|-\w"  # of several; "the day-to-day"
-    rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}\|?{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
+    rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
     r"|\b(?:week|fortnight)s? (?:on )?\||\| (?:week|fortnight)\b"  # "two weeks on Monday", "Saturday week"
     rf"|\bfrom (?:{words.WEEKDAY}|{words.MONTH}|q\d) to \|)"  # of a change
     rf"|(?:\w {NAME} \||\w \|{NO_CALENDAR_NAME}|[\"\u201c]\|){NAME}(?: {NAME})*\|"  # "on Ash Wednesday", "song Today"

@@ -111,20 +111,6 @@ async def test_an_answer_of_the_assistant_comes_with_what_it_answers(client: Asy
     assert lines[-2:] == ["User: Can chipped teeth be mended?", "Assistant: Yes, with composite."]
 
 
-async def test_what_is_far_less_probable_than_the_best_is_not_injected(
-    client: AsyncClient, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query, landing = "When does the flight to Oslo land?", "My flight to Oslo lands at 14:20."
-    embedder.place(query, 1.0)
-    embedder.place(landing, 0.9)
-    for text in (landing, *(f"Parcel {number} is at the neighbour's. {'Fetch it soon. ' * 9}" for number in range(9))):
-        await store(client, text.strip())
-    body = {"query": query, "user_id": "alice", "format": "markdown"}
-    found = (await body_of(client.post("/v1/recall", json=body)))["facts"]
-    assert [fact["memory"] for fact in found] == [landing]
-    assert len((await body_of(client.post("/v1/recall", json=body | {"min_probability": 0})))["facts"]) == 10
-
-
 async def test_a_correction_stands_alone_below_what_it_corrects(client: AsyncClient) -> None:
     reply, correction = "Then be at the airport by 19:00 or so.", "Sorry, I misread the ticket: take-off is 20:15."
     await tell(client, ("2026-10-12T10:00:00Z", "user", "My flight to Nairobi leaves at 21:50."))
