@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,7 +185,7 @@ def test_a_full_disk_is_no_damage(tmp_path: Path, settings: Settings, monkeypatc
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tarfile.TarFile, "extractall", full)
+    monkeypatch.setattr(shutil, "copy2", full)
     with pytest.raises(LaunchError, match="no room for the backup in LOXODON_DATA_DIR"):
         restore(settings.changed(data_dir=target), copy)
     assert not target.exists()

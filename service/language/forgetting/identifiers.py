@@ -38,7 +38,7 @@ _DATE: Final = re.compile(r"(?:19|20)\d\d[ .-]\d{1,2}[ .-]\d{1,2}|\d{1,2}[ .-]\d
 _YEARS: Final = re.compile(r"(?:19|20)\d\d-(?:19|20)\d\d")
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _PIECE: Final = re.compile(r"\S+")
-_LABELLED: Final = re.compile(r"(?P<label>[^\W\d]{2,}+(?:-[^\W\d]++)*+)[:=#](?P<value>\S+)")
+_LABELLED: Final = re.compile(r"(?P<label>[^\W\d]{2,}+(?>(?:-[^\W\d]+)*))[:=#](?P<value>\S+)")
 _MAC: Final = re.compile(r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){2,}")
 _MAC_IN_FOURS: Final = re.compile(r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}")
 _VERSION: Final = re.compile(r"v(?=\d)")

@@ -15,7 +15,7 @@ _SIX_DIGITS = re.compile(r"\d(?:\D{0,4}\d){5}")
 """Six digits close together: every card and account number has them, and hardly any sentence."""
 
 # Twelve digits and more, single blanks, hyphens or dots between; an expiry date or a check number may follow.
-_CARD_RUN = re.compile(r"(?<![\w.+#])(?<!\d[-/])\d(?:[ .-]?\d){11,39}+(?!\w)")
+_CARD_RUN = re.compile(r"(?<![\w.+#])(?<!\d[-/])\d(?>(?:[ .-]?\d){11,39})(?!\w)")
 _SLASHED = re.compile(r"(?<![\w.+#/-])\d{4}/(?:\d{4}/\d{4}/\d{4}|\d{6}/\d{4,5})(?!\w|/\d)")
 _GROUP = re.compile(r"\d+")
 _GROUPINGS = {

@@ -69,7 +69,7 @@ _REPEATED, _ONE = re.compile(r"(.)\1+"), r"\1"
 _WORD = re.compile(r"\[redacted:\w+\]|\0+|[^\W_]+")
 _WORDS_BEFORE, _WORDS_AFTER, _DISTANCES = 24, 12, (0, 1, 2, 4, 8, 16)
 # A plain word is weighed only near a word that announces a secret.
-_PLAIN = re.compile(r"(?<![\w.@-])[^\W\d_]{4,30}+(?:[.'-][^\W\d_]{2,20}){0,3}+(?![\w@/]|[.'!#$%&*+~^=-]\w)")
+_PLAIN = re.compile(r"(?<![\w.@-])[^\W\d_]{4,30}+(?>(?:[.'-][^\W\d_]{2,20}){0,3})(?![\w@/]|[.'!#$%&*+~^=-]\w)")
 _CHARS_BEFORE_NAME, _CHARS_AFTER_NAME = 40, 80
 
 _KIND = re.compile(
