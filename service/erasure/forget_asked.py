@@ -176,8 +176,8 @@ async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
         warning = _not_clear(plan)
         says_it = wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start)
         count = len(sentences) or int(says_it or (wish.has_lead and warning == UNKNOWN))
-        done = DONE.format(memories=0, sentences=count)
-        warning = warning if not count else done if warning == UNKNOWN else f"{done} {warning}"
+        if count:
+            warning = DONE.format(memories=0, sentences=count) + ("" if warning == UNKNOWN else f" {warning}")
         return AskedToForget(index, wish, None, warning, sentences)
     if not draft.options.may_delete:
         return AskedToForget(index, wish, None, NO_RIGHT, sentences)

@@ -130,7 +130,7 @@ class RequestMiddleware:
         ends = deadline.after(self._deadline_s)
         async with deadline.ends_at(ends):
             caller = await deps.authenticate(request)
-        left_s = ends - deadline.after(0)  # the body has limits of its own
+        left_s = ends - deadline.after(0)  # reading the body does not count: that has its own time limit
         replica_reads.begin(request)
         workspace = caller.workspace_id
         structlog.contextvars.bind_contextvars(**_who(request.scope))
