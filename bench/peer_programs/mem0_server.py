@@ -58,4 +58,5 @@ def create_app(memory: Mem0, key: str) -> FastAPI:
 
 if __name__ == "__main__":
     url, port, api_key = sys.argv[1:]
-    uvicorn.run(create_app(Mem0(url), api_key), port=int(port), log_level="warning", access_log=False)
+    app = create_app(Mem0(url), api_key)
+    uvicorn.run(app, port=int(port), log_level="warning", access_log=False, timeout_keep_alive=600)
