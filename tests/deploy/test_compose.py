@@ -27,6 +27,8 @@ OURS = {
     *("LOXODON_URL", "LOXODON_API_KEY"),
 }
 """What compose.yaml itself decides; the last two are of the command, which asks a service from outside."""
+SET_BY_OPERATOR = {"api": ["LOXODON_READ_DATABASE_URL"], "worker": ["LOXODON_LISTEN_DATABASE_URL"], "migrate": []}
+"""Further URLs of a container, passed on where they are set."""
 
 
 def documented() -> list[str]:
@@ -72,8 +74,9 @@ def test_each_container_has_its_own_login(found: dict[str, Any]) -> None:
     logins = {"api": "DATABASE_URL", "worker": "LOXODON_WORKER_DATABASE_URL", "migrate": "LOXODON_OWNER_DATABASE_URL"}
     for name, wanted in logins.items():
         given = found[name]["environment"]
-        standbys = {"LOXODON_READ_DATABASE_URL"} if name == "api" else set()
-        assert {each for each in given if each.endswith("DATABASE_URL")} == {wanted} | standbys
+        urls = {each for each in given if each.endswith("DATABASE_URL")}
+        assert urls == {wanted, *SET_BY_OPERATOR[name]}
+        assert all(given[each] is None for each in SET_BY_OPERATOR[name])
         assert found[name]["build"]["target"] == "service"
     assert [name for name in logins if "LOXODON_BOOTSTRAP_API_KEY" in found[name]["environment"]] == ["migrate"]
 
