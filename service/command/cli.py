@@ -7,6 +7,7 @@ DATABASE_URL. Imports are inside the commands: the supervisor must start at once
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from typing import Annotated
@@ -186,6 +187,8 @@ def bootstrap_sql(
     """Print the SQL that an administrator runs once in your own Postgres, before the first start."""
     from service.postgres import roles
 
+    if passwords and not re.fullmatch(r"[^\s/@]*/[^\s/?]+(\?\S*)?", passwords):
+        raise typer.BadParameter("--passwords: must be HOST/DATABASE, such as db.example/memories")
     made = roles.new_passwords() if passwords else {}
     print(roles.bootstrap_sql(made))
     for role, login in roles.LOGINS.items() if passwords else ():

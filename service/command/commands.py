@@ -102,11 +102,8 @@ def list_jobs(
     with calling() as rest:
         params = {"state": state or None, "name": name, "system": system}
         found = list(rest.pages("/v1/jobs", params, limit=limit))
-        if as_json:
-            show_json(found)
-        else:
-            rows = [{**job, "progress": _format_progress(job["progress"])} for job in found]
-            show_table(JOB_COLUMNS, rows, empty="No job waits, runs or is dead.")
+        rows = [{**job, "progress": _format_progress(job["progress"])} for job in found]
+        _show(found, rows, JOB_COLUMNS, as_json)
 
 
 @jobs.command("show")

@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "command.md"
 async def test_workspaces_and_jobs(run: Run) -> None:
     assert "api key" in (await run("workspaces", "create", "acme")).stdout
 
-    assert "No job waits" in (await run("jobs", "list")).stdout
+    assert (await run("jobs", "list")).stdout == "Nothing was found.\n"
     queued = json.loads((await run("jobs", "run", "relevance", "--json")).stdout)
     assert [each["id"] for each in json.loads((await run("jobs", "list", "--json")).stdout)] == [queued["id"]]
     assert "queued" in (await run("jobs", "show", "relevance")).stdout

@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url, text
+from typer.testing import CliRunner
 
 from bench.superuser import SUPERUSER, trusting
+from service.command.cli import app
 from service.domain.errors import StoreUnavailable
 from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
@@ -118,6 +120,19 @@ def test_the_command_gives_passwords_and_prints_the_urls(url: str) -> None:
         assert urls[URL_VARIABLES[role]].endswith("@db.example/memories")
         stored = psql(url, f"SELECT rolpassword FROM pg_authid WHERE rolname = '{login}'")
         assert is_of(str(make_url(urls[URL_VARIABLES[role]]).password), stored)
+
+
+@pytest.mark.parametrize("word", ["foo", "db.example/", "postgresql://db.example/memories", "me@db.example/memories"])
+def test_a_place_that_is_none_is_refused_before_anything_is_printed(word: str) -> None:
+    ended = CliRunner().invoke(app, ["bootstrap-sql", "--passwords", word])
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "HOST/DATABASE" in ended.stderr
+
+
+@pytest.mark.parametrize("place", ["[::1]:5432/memories?sslmode=require", "/memories?host=/run/postgresql"])
+def test_a_place_may_be_whatever_a_url_names(place: str) -> None:
+    ended = CliRunner().invoke(app, ["bootstrap-sql", "--passwords", place])
+    assert [line.partition("@")[2] for line in ended.stderr.splitlines()] == [place] * len(LOGINS)
 
 
 def test_the_containers_script_gives_passwords(url: str) -> None:
