@@ -163,7 +163,8 @@ PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
-DaysKept = Annotated[int, Field(ge=1, le=36_500)]
+MAX_DAYS_KEPT = 36_500
+DaysKept = Annotated[int, Field(ge=1, le=MAX_DAYS_KEPT)]
 Dimension = Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)]
 FromJson = BeforeValidator(_parse_json)
 
@@ -208,9 +209,7 @@ class ClientSettings(_Group):
 class DatabaseSettings(_Group):
     """Postgres. `tls` and `ca_file` come before the URLs, whose validation reads them."""
 
-    tls: postgres_url.LeastTls = Field(
-        default="prefer", alias="database_tls"
-    )  # the least that a URL to another machine may ask for
+    tls: postgres_url.LeastTls = Field(default="prefer", alias="database_tls")  # the least for another machine
     ca_file: Path | None = Field(default=None, alias="database_ca_file")  # for URLs without sslrootcert
     url: PostgresUrl | None = Field(default=None, alias="database_url")  # None: `make run` starts the embedded server
     worker_url: PostgresUrl | None = Field(default=None, alias="worker_database_url")  # the worker's login; None: url
@@ -273,9 +272,7 @@ class MemorySettings(_Group):
         Literal["in_place", "supersede", "prefer_old", "flag_review"], BeforeValidator(_policy)
     ] = "in_place"  # what becomes of the memory that a new fact contradicts; prefer_new is another word for in_place
     content_soft_limit: int = Field(default=500, ge=1, le=sizes.MAX_TEXT)  # characters; above it a warning
-    content_hard_limit: int = Field(
-        default=2_000, ge=1, le=sizes.MAX_TEXT
-    )  # characters; refused above it under limits=strict
+    content_hard_limit: int = Field(default=2_000, ge=1, le=sizes.MAX_TEXT)  # characters; limits=strict refuses more
     timezone: Zone = "UTC"  # IANA name, for requests that give none
     retention_days: DaysKept | None = Field(default=None, alias="memory_retention_days")  # until removal; None: kept
     working_ttl_s: int = Field(default=3_600, ge=1, le=604_800)  # of working memory, for requests that give none
@@ -395,7 +392,10 @@ class Settings(BaseModel):
         return own.changed(memory_retention_days=retention_days, model_budget=budget)
 
     def _overridden(self, overrides: Mapping[str, Any]) -> Self:
-        return self.changed(**{name: value for name, value in overrides.items() if name in PER_WORKSPACE})
+        known = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}
+        if days := known.get("memory_retention_days"):  # may have been stored before it had a limit
+            known["memory_retention_days"] = min(days, MAX_DAYS_KEPT)
+        return self.changed(**known)
 
     def database_url_of(self, *, worker: bool) -> str | None:
         """The URL that the API or the worker connects with, password included."""

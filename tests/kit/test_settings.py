@@ -115,6 +115,13 @@ def test_a_workspace_overrides_its_own_settings_only() -> None:
     assert set(PLACES) >= PER_WORKSPACE | set(UNPREFIXED)
 
 
+@pytest.mark.parametrize("where", ["own", "granted"])
+def test_a_stored_retention_beyond_the_limit_is_cut_to_it(where: str) -> None:
+    stored = {"memory_retention_days": 5_000_000}
+    changed = Settings.from_env({}).for_workspace({"granted": stored} if where == "granted" else stored)
+    assert changed.memories.retention_days == 36_500
+
+
 def test_secrets_are_masked_when_shown() -> None:
     shown = Settings.from_env({"OPENAI_API_KEY": "sk-very-secret"}).model_dump(mode="json")
     assert "very-secret" not in str(shown)

@@ -151,6 +151,17 @@ async def test_a_workspace_does_not_stop_the_removal_for_the_others(
     assert await events(client, memory_id) == ["ADD", "DELETE"]
 
 
+async def test_a_retention_from_before_the_limit_does_not_lock_the_workspace_out(
+    client: AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    stored = json.dumps({"memory_retention_days": 5_000_000})
+    await tables.fetch("UPDATE workspace SET settings = $2::jsonb WHERE workspace_id = $1", tenant.workspace_id, stored)
+    memory_id = await store(client, "The code is blue")
+    assert (await client.get(f"/v1/memories/{memory_id}")).status_code == 200
+    lower = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": 30}})
+    assert lower.json()["settings"]["memory_retention_days"] == 30
+
+
 KEPT = """
     INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
                         importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
