@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
+import re
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from enum import Enum
 from pathlib import Path
@@ -375,6 +377,37 @@ def test_half_of_a_surrogate_pair_is_refused(service: Service) -> None:
         ):
             with pytest.raises(loxodon.UnsendableError, match="no request can carry"):
                 call()
+
+
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("importance", lambda memory: memory.add("It rains.", user_id="ivy", importance=math.nan)),
+        (
+            "metadata.a[1].b",
+            lambda memory: memory.add("It rains.", user_id="ivy", metadata={"a": [0, {"b": math.inf}]}),
+        ),
+        ("items[0].importance", lambda memory: memory.add_many([{"content": "It rains.", "importance": -math.inf}])),
+        ("filters.importance.gt", lambda memory: memory.list(filters={"importance": {"gt": math.nan}}).first(1)),
+        ("limit", lambda memory: memory.request("GET", "/v1/memories", query={"limit": math.inf})),
+        ("content", lambda memory: memory.request("POST", "/v1/memories", body={"content": math.nan})),
+    ],
+)
+def test_a_number_that_json_does_not_have_is_refused_before_anything_is_sent(
+    proxy: UnreliableProxy, field: str, call: Callable[[Memory], object]
+) -> None:
+    with Memory(proxy.url, "lox_1") as memory, pytest.raises(loxodon.UnsendableError) as error:
+        call(memory)
+    assert re.fullmatch(rf"{re.escape(field)}: no request can carry (nan|-?inf)", str(error.value))
+    assert proxy.requests == []
+
+
+def test_a_body_that_contains_itself_is_refused(proxy: UnreliableProxy) -> None:
+    metadata: dict[str, Any] = {}
+    metadata["again"] = metadata
+    with Memory(proxy.url, "lox_1") as memory, pytest.raises(loxodon.UnsendableError):
+        memory.add("It rains.", user_id="ivy", metadata=metadata)
+    assert proxy.requests == []
 
 
 def test_a_key_in_any_script_is_a_key(service: Service, proxy: UnreliableProxy) -> None:

@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -181,9 +181,9 @@ def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Atte
         elif value is None:
             continue
         elif place == "path":
-            path = path.replace(f"{{{wire}}}", _segment(key, _text(value)))
+            path = path.replace(f"{{{wire}}}", _segment(key, _text(value, key)))
         elif place == "header":
-            headers[wire] = _text(value)
+            headers[wire] = _text(value, key)
         else:
             query += _pairs(wire, value)
     if found.keyed:
@@ -240,9 +240,27 @@ def decoded(answer: httpx.Response) -> Any:
         raise LoxodonError(f"{answer.request.url} answered {answer.status_code} and no JSON. Is it Loxodon?") from error
 
 
-def encoded(body: Any) -> bytes:
-    """Half of a surrogate pair becomes an escape, and the service says in which field it is."""
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text).encode(errors="backslashreplace")
+def encoded(body: Any, name: str = "") -> bytes:
+    """Half of a surrogate pair becomes an escape, and the service says in which field it is. Raises UnsendableError for
+    NaN and the infinities, which JSON does not have, and for what contains itself."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text)
+    except ValueError as error:
+        fault = None if "Circular" in str(error) else next(_not_finite(body, name), None)
+        raise UnsendableError(fault or str(error)) from None
+    return text.encode(errors="backslashreplace")
+
+
+def _not_finite(value: object, name: str) -> Iterator[str]:
+    """A sentence for each NaN and infinity in a value, with its place."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield f"{name}: no request can carry {value}"
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _not_finite(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from _not_finite(inner, f"{name}[{index}]")
 
 
 def _segment(name: str, value: str) -> str:
@@ -255,17 +273,19 @@ def _segment(name: str, value: str) -> str:
 def _pairs(name: str, value: object) -> Query:
     """A value of the query, each of a list, nothing for None."""
     values = value if isinstance(value, (list, tuple)) else [value]
-    return [(name, _text(each)) for each in values if each is not None]
+    return [(name, _text(each, name)) for each in values if each is not None]
 
 
-def _text(value: object) -> str:
+def _text(value: object, name: str = "") -> str:
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, dict):
-        return encoded(value).decode()
+        return encoded(value, name).decode()
+    if fault := next(_not_finite(value, name), None):
+        raise UnsendableError(fault)
     if isinstance(value, (str, int, float, UUID)):
         return _sendable(str(value))
     raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, dates, UUID, lists and dicts can.")
