@@ -123,7 +123,7 @@ export class Http {
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(sent.query ?? {})) {
       for (const each of Array.isArray(value) ? value : [value]) {
-        if (each !== undefined && each !== null) query.append(key, text(each));
+        if (each !== undefined && each !== null) query.append(key, text(key, each));
       }
     }
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#apiKey}`, Accept: "application/json" };
@@ -267,9 +267,10 @@ function headerText(name: string, value: string): string {
   return String.fromCharCode(...new TextEncoder().encode(value));
 }
 
-function text(value: unknown): string {
+function text(key: string, value: unknown): string {
+  refuseInvalid.call({ [key]: value }, key, value);
   if (value instanceof Date) return value.toISOString();
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? JSON.stringify(value, refuseInvalid) : String(value);
 }
 
 /** 128 bits by chance. Old Node and pages without TLS have no crypto.randomUUID. */

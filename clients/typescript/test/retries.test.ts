@@ -59,6 +59,9 @@ test("what no request can carry is refused before one is sent", async () => {
   for (const options of [{ timestamp: new Date("x") as unknown as string }, { importance: NaN }]) {
     await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a", ...options }), /cannot be sent/);
   }
+  for (const [query, named] of [[{ limit: NaN }, /^limit: NaN/], [{ filters: { importance: { gt: -Infinity } } }, /^gt: -Infinity/]] as const) {
+    await assert.rejects(loxodon.request("get", "/v1/memories", { query: query as { limit?: number } }), { message: named });
+  }
   flaky.forget();
   const [get, cycle] = [{ path: { id: "\ud800" } }, { a: {} }];
   cycle.a = cycle;
