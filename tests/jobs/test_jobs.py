@@ -85,6 +85,17 @@ async def test_a_dead_job_is_seen_and_tried_again(
     assert [each["affected_ids"] for each in audited] == [[job["id"]]] * 2
 
 
+async def test_a_done_job_is_listed_only_on_request(
+    client: AsyncClient, tenant: Tenant, database: Database, tables: Tables
+) -> None:
+    await add(database, tenant.workspace_id, NewJob("embed"))
+    [job] = await listed(client)
+    await tables.fetch("UPDATE job SET state = 'done', finished_at = now() WHERE id = $1", UUID(job["id"]))
+    assert await listed(client) == []
+    assert [each["id"] for each in await listed(client, state="done")] == [job["id"]]
+    assert (await client.get("/v1/jobs/embed")).json()["states"] == []
+
+
 async def test_a_cancelled_job_ends_its_operation(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
     body = {"messages": [{"role": "user", "content": "Hello"}], "infer": False, "user_id": "iris"}
     accepted = await client.post("/v1/memories", json=body, headers={"Prefer": "respond-async"})
