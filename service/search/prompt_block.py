@@ -125,12 +125,13 @@ def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPi
     return kept
 
 
-def turn_line(turn: Turn, text: str, zone: ZoneInfo, *, named: bool) -> PromptLine:
-    """Returns the line of a turn under the heading of its day and, if `named`, its conversation."""
+def turn_line(turn: Turn, text: str, zone: ZoneInfo, *, named: bool, first: bool) -> PromptLine:
+    """Returns the line of a turn under the heading of its day and, if `named`, its conversation. `first`: it probably
+    answers and comes before the others."""
     at = turn.timestamp.astimezone(zone)
     name = f" ({one_line(turn.scope.run_id)[:60]})" if turn.scope.run_id else ""
-    order = (at.date(), name, str(turn.conversation_id), turn.index)
-    heading = f"### {at:%a %Y-%m-%d}{name if named else ''}"
+    order = (not first, at.date(), name, str(turn.conversation_id), turn.index)
+    heading = f"### {'Most likely the answer, ' if first else ''}{at:%a %Y-%m-%d}{name if named else ''}"
     return PromptLine((turn.conversation_id, turn.index), text, order, heading)
 
 

@@ -37,7 +37,7 @@ LONG_CHARS = 1_000
 """A longer message is shown by its passages that are memories, if there are any."""
 
 BEST, FEW, LIKELY = 3, 6, 0.1
-"""In a block with more than FEW turns up to BEST are bold: those that are the answer with a probability of LIKELY or
+"""In a block with more than FEW turns up to BEST come first: those that are the answer with a probability of LIKELY or
 more, and at least a third as probable as the first."""
 
 PASSES = 3
@@ -185,7 +185,7 @@ class _Lines:
 
     def of_turn(self, turn: Turn) -> PromptLine:
         """A message in its own words, after the quotation of what it refers to, unless that is above it in the
-        block; the best of a long block in bold."""
+        block."""
         place = (turn.conversation_id, turn.index)
         kept = sorted(self.results.messages.get(place, ()), key=lambda each: each.start)
         text = format_turn(turn)
@@ -195,11 +195,14 @@ class _Lines:
                 text = f"{self._without_above(turn, kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
-        if self._is_long and place in self.likeliest:
-            text = f"**{text}**"
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
-        return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several)
+        first = self._comes_first(turn)
+        return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several, first=first)
+
+    def _comes_first(self, turn: Turn) -> bool:
+        """Whether a turn of a long block probably answers, or the next one, which may be the answer to it."""
+        return self._is_long and any((turn.conversation_id, turn.index + more) in self.likeliest for more in (0, 1))
 
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the conversation says this in the block, except for what the quotation leaves out
@@ -209,12 +212,13 @@ class _Lines:
             each.index < turn.index and all(part in plain(each.text) for part in parts)
             for place, each in self.results.turns.items()
             if place in self.known.get("turns", {}) and each.conversation_id == turn.conversation_id
+            if self._comes_first(each) or not self._comes_first(turn)
         )
 
     def _without_above(self, turn: Turn, context: str) -> str:
         """A quotation of two turns without the first one if that is above it in the block."""
         place = (turn.conversation_id, turn.index - 2)
-        if place in self.known.get("turns", {}):
+        if place in self.known.get("turns", {}) and not self._comes_first(turn):
             return plain(context).partition(f": {plain(self.results.turns[place].text)} ")[2] or one_line(context)
         return one_line(context)
 

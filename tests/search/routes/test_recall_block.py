@@ -119,7 +119,7 @@ async def test_a_correction_stands_alone_below_what_it_corrects(client: AsyncCli
     assert any(line.startswith(f"User: {correction}") for line in lines)
 
 
-async def test_the_likely_answers_among_many_messages_are_bold(
+async def test_the_likely_answers_among_many_messages_come_first(
     client: AsyncClient, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder.place("My flight to Oslo lands when?", 1.0)
@@ -127,12 +127,13 @@ async def test_the_likely_answers_among_many_messages_are_bold(
     plants = enumerate(("oak", "fern", "rose", "mint", "pine"))
     await tell(client, TALK[3], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in plants])
     monkeypatch.setattr(recall_bundle, "LIKELY", 0.0)
-    assert not [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
+    assert "likely" not in "".join(await block(client, "My flight to Oslo lands when?"))
     await tell(client, ("2026-10-16T09:00:00Z", "user", "A birch."))
-    bold = [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
-    assert bold == ["**User: My flight to Oslo lands at 14:20.**"]
+    heading, answer = (await block(client, "My flight to Oslo lands when?"))[1:3]
+    assert heading.startswith("### Most likely the answer, ")
+    assert answer == "User: My flight to Oslo lands at 14:20."
     monkeypatch.setattr(recall_bundle, "LIKELY", 1.1)
-    assert not [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
+    assert "likely" not in "".join(await block(client, "My flight to Oslo lands when?"))
 
 
 async def test_an_entity_of_which_nothing_is_known_has_no_line(client: AsyncClient) -> None:
@@ -174,7 +175,7 @@ async def test_a_long_block_marks_only_what_probably_answers(
     for number in range(10, 17):
         await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
     assert f"User: {ride}" in await block(client, "User: Parcel 12 is at the neighbour's.")
-    assert f"**User: {ride}** (may have changed: see 2026-11-09)" in await block(client, f"User: {ride}")
+    assert f"User: {ride} (may have changed: see 2026-11-09)" in await block(client, f"User: {ride}")
 
 
 async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
@@ -188,7 +189,7 @@ async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
     for number in range(10, 17):
         await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
     lines = await block(client, f"User: {texts[0]}")
-    assert {f"**User: {text}**" for text in texts} & {*lines}
+    assert lines[1].startswith("### Most likely the answer") and {f"User: {text}" for text in texts} <= {*lines}
     assert not any("more on" in line for line in lines)
 
 
