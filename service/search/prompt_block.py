@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from itertools import groupby
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
@@ -99,13 +100,12 @@ class PromptBlock:
         return "\n".join(sections)
 
     def _texts(self, part: str) -> list[str]:
+        lines = sorted((line for _, line in self.lines[part].values()), key=lambda line: line.order)
         texts: list[str] = []
-        last = None
-        for _, line in sorted(self.lines[part].values(), key=lambda row: row[1].order):
-            if line.heading is not None and line.heading != last:
-                texts.append(line.heading)
-            last = line.heading
-            texts.append(line.text)
+        for heading, under_it in groupby(lines, key=lambda line: line.heading):
+            if heading is not None:
+                texts.append(heading)
+            texts += [line.text for line in under_it]
         return texts
 
 

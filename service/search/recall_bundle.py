@@ -222,11 +222,6 @@ class _Lines:
             return plain(context).partition(f": {plain(self.results.turns[place].text)} ")[2] or one_line(context)
         return one_line(context)
 
-    def of_fact(self, hit: Hit, topic: tuple[object, ...], score: float) -> PromptPiece:
-        """A fact with its day; facts about one topic are next to each other."""
-        memory = hit.memory
-        return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
-
     def _repeated_in(self, turn: Turn) -> list[Message]:
         """The statements that an answer of the assistant repeats: "9:45, got it." is outdated with what it answers."""
         before = self.results.messages.get((turn.conversation_id, turn.index - 1), ())
@@ -310,9 +305,11 @@ def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[Pro
         first[topic] = min(first.get(topic, hit.memory.timestamp), hit.memory.timestamp)
     facts = []
     for hit in results.facts:
-        if hit.memory.id not in known:
-            topic = results.later.get(hit.memory.id, (hit, hit))[1].memory.id
-            facts.append(lines.of_fact(hit, (first[topic], str(topic)), scoring.of_fact(hit)))
+        if (memory := hit.memory).id not in known:
+            topic = results.later.get(memory.id, (hit, hit))[1].memory.id
+            order = (first[topic], str(topic))  # facts about one topic are next to each other
+            day, score = lines.day(memory.timestamp), scoring.of_fact(hit)
+            facts.append(prompt_block.fact(memory, score, day, lines.marks(hit), order))
     return facts
 
 
