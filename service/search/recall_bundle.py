@@ -201,8 +201,9 @@ class _Lines:
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several, first=first)
 
     def _comes_first(self, turn: Turn) -> bool:
-        """Whether a turn of a long block probably answers, or the next one, which may be the answer to it."""
-        return self._is_long and any((turn.conversation_id, turn.index + more) in self.likeliest for more in (0, 1))
+        """Whether a turn of a long block probably answers, or is what such a turn replies to."""
+        ahead = range(1 + ("?" in turn.text or turn.role not in ASSISTANT_ROLES))
+        return self._is_long and any((turn.conversation_id, turn.index + more) in self.likeliest for more in ahead)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the conversation says this in the block, except for what the quotation leaves out
@@ -296,7 +297,7 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
 
 
 def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
-    """Facts that are not messages and whose turn is not in the block."""
+    """Facts that are not messages and whose turn is not in the block, those about one topic next to each other."""
     known = {message.hit.memory.id for kept in results.messages.values() for message in kept}
     known |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
     first: dict[UUID, datetime] = {}
@@ -307,8 +308,7 @@ def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[Pro
     for hit in results.facts:
         if (memory := hit.memory).id not in known:
             topic = results.later.get(memory.id, (hit, hit))[1].memory.id
-            order = (first[topic], str(topic))  # facts about one topic are next to each other
-            day, score = lines.day(memory.timestamp), scoring.of_fact(hit)
+            score, day, order = scoring.of_fact(hit), lines.day(memory.timestamp), (first[topic], str(topic))
             facts.append(prompt_block.fact(memory, score, day, lines.marks(hit), order))
     return facts
 

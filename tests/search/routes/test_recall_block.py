@@ -189,7 +189,8 @@ async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
     for number in range(10, 17):
         await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
     lines = await block(client, f"User: {texts[0]}")
-    assert lines[1].startswith("### Most likely the answer") and {f"User: {text}" for text in texts} <= {*lines}
+    assert lines[1].startswith("### Most likely the answer")
+    assert {f"User: {text}" for text in texts} <= {*lines}
     assert not any("more on" in line for line in lines)
 
 
