@@ -72,6 +72,7 @@ async def storing(ask: AutomemCaller) -> None:
     found = await ask("POST", "/memory", 201, json=sent)
     assert (found["type"], found["confidence"], found["importance"]) == ("Preference", 0.7, 0.8), found
     assert found["stored_at"].startswith("2024-05-01T10:00:00") and found["metadata"] == {"source": "walk"}, found
+    assert found["updated_at"] == found["last_accessed"] == found["timestamp"] == found["stored_at"], found
     assert found["qdrant"] in ("stored", "queued") and found["enrichment"] == "queued" and found["query_time_ms"] >= 0
     memory = (await ask("GET", f"/memory/{found['memory_id']}"))["memory"]
     assert memory["content"] == text and sorted(memory["tags"]) == sorted([tag, "travel"]), memory
