@@ -16,12 +16,15 @@ from urllib.parse import quote, unquote
 
 import mcp_types
 import structlog
+from anyio import create_memory_object_stream, create_task_group
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import Resource
+from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from service import __version__
@@ -128,9 +131,6 @@ you learn something lasting, one fact per call. When a memory is wrong, find it 
 
 NO_SCOPE = "user_id: say whose memory it is, by user_id or agent_id."
 
-Context = Any
-"""The library's argument for handlers, which ours do not use."""
-
 
 async def over_http(ask: Ask, ids: FixedIds, scope: Scope, receive: Receive, send: Send, *, max_bytes: int) -> None:
     """Answers one request of the Streamable HTTP transport with JSON, in the task that calls."""
@@ -142,10 +142,36 @@ async def over_http(ask: Ask, ids: FixedIds, scope: Scope, receive: Receive, sen
 
 
 async def over_stdio(ask: Ask, ids: FixedIds) -> None:
-    """Serves standard input and output until the input ends."""
+    """Serves standard input and output until the input ends. Answers requests that the library cannot parse, which it
+    would drop."""
     server = build(ask, ids)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    send, readable = create_memory_object_stream[SessionMessage | Exception]()
+
+    async def pass_on() -> None:
+        async with send:
+            async for item in received:
+                refusal = _refusal_of_line(item) if isinstance(item, ValidationError) else None
+                await (send.send(item) if refusal is None else write.send(SessionMessage(refusal)))
+
+    async with stdio_server() as (received, write), create_task_group() as tasks:
+        tasks.start_soon(pass_on)
+        await server.run(readable, write, server.create_initialization_options())
+
+
+def _refusal_of_line(unread: ValidationError) -> mcp_types.JSONRPCError | None:
+    """The error for a request with a lone surrogate; None for a line that is no request, or not JSON."""
+    from service.http import json_body  # takes half a second to import
+
+    line = unread.errors()[0]["input"]
+    try:
+        request_id = json.loads(line)["id"]
+        json_body.parse(line.encode())
+    except InvalidInput as exc:
+        if type(request_id) in (int, str) and str(request_id).isprintable():
+            return mcp_types.JSONRPCError(jsonrpc="2.0", id=request_id, error=_refusal(exc).error)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    return None
 
 
 def build(ask: Ask, ids: FixedIds) -> Server[Any]:
@@ -177,7 +203,7 @@ class _Handlers:
         row = BY_NAME.get(name)
         return row.schema(self._ids) if row else None
 
-    async def list_tools(self, _: Context, __: mcp_types.PaginatedRequestParams | None) -> mcp_types.ListToolsResult:
+    async def list_tools(self, _: Any, __: mcp_types.PaginatedRequestParams | None) -> mcp_types.ListToolsResult:
         ids = await self._inside_wall()
         return mcp_types.ListToolsResult(tools=[_tool(row, ids) for row in TOOLS])
 
@@ -189,7 +215,7 @@ class _Handlers:
         walled = {name: value for name in IDS if (value := answer.body[name])}
         return {**walled, **self._ids}
 
-    async def call_tool(self, _: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
+    async def call_tool(self, _: Any, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
         row = BY_NAME.get(params.name)
         if row is None:
             raise MCPError(mcp_types.INVALID_PARAMS, f"There is no tool of this name; there are {', '.join(BY_NAME)}.")
@@ -209,7 +235,7 @@ class _Handlers:
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=body)
 
     async def list_resources(
-        self, _: Context, __: mcp_types.PaginatedRequestParams | None
+        self, _: Any, __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
@@ -218,7 +244,7 @@ class _Handlers:
             raise _refusal(exc) from None
 
     async def list_templates(
-        self, _: Context, __: mcp_types.PaginatedRequestParams | None
+        self, _: Any, __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourceTemplatesResult:
         profile = mcp_types.ResourceTemplate(
             uri_template=PROFILE_TEMPLATE,
@@ -234,9 +260,7 @@ class _Handlers:
         )
         return mcp_types.ListResourceTemplatesResult(resource_templates=[profile, conversation])
 
-    async def read_resource(
-        self, _: Context, params: mcp_types.ReadResourceRequestParams
-    ) -> mcp_types.ReadResourceResult:
+    async def read_resource(self, _: Any, params: mcp_types.ReadResourceRequestParams) -> mcp_types.ReadResourceResult:
         try:
             text, kind = await read_document(params.uri, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:

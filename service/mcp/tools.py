@@ -96,11 +96,7 @@ class AgentTool:
 
     def answer_schema(self) -> dict[str, Any]:
         """JSON Schema of the structured answer."""
-        return {
-            "type": "object",
-            "properties": {**self.answer},
-            "required": [*self.answer],
-        }
+        return {"type": "object", "properties": {**self.answer}, "required": [*self.answer]}
 
     def request(self, given: Values, ids: FixedIds) -> RestRequest:
         """The request of the tool; raises InvalidInput for an unknown or missing argument, and for a text in place

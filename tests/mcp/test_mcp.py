@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -395,3 +399,35 @@ async def test_what_is_wrong_with_a_message_is_said(client: AsyncClient, message
 async def test_any_accept_header_gets_json(client: AsyncClient, accept: str) -> None:
     answer = await sent(client, "ping", {}, Accept=accept)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+
+
+# -- standard input ----------------------------------------------------------------------------------------------------
+
+SHAKE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+async def test_a_lone_surrogate_on_standard_input_is_refused_by_its_field() -> None:
+    """With the words of the REST API, and the command goes on. No JSON parser of the protocol's library takes it."""
+    calls: list[tuple[dict[str, Any], str]] = [
+        ({"name": "remember", "arguments": {"content": "x\ud800"}}, "params.arguments.content"),
+        ({"name": "why", "arguments": {"id": "\udfff"}}, "params.arguments.id"),
+        (
+            {"name": "remember", "arguments": {"content": "x", "metadata": {"a": ["\ud800"]}}},
+            "params.arguments.metadata.a[0]",
+        ),
+    ]
+    messages: list[dict[str, Any]] = [{"id": 0, "method": "initialize", "params": SHAKE}]
+    messages += [{"id": f"call {n}", "method": "tools/call", "params": params} for n, (params, _) in enumerate(calls)]
+    messages += [{"id": "\ud800", "method": "ping"}, {"method": "\ud800"}, {"id": 9, "method": "ping"}]
+    lines = [json.dumps({"jsonrpc": "2.0", **each}) for each in messages]
+    env = {**os.environ, "LOXODON_URL": "http://127.0.0.1:9", "LOXODON_API_KEY": "lox_1"}
+    command = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "service", "mcp"), stdin=PIPE, stdout=PIPE, cwd=DOCUMENT.parents[1], env=env
+    )
+    out, _ = await command.communicate("\n".join([lines[0], "", "no JSON", *lines[1:], ""]).encode())
+    answers = {each["id"]: each for each in map(json.loads, out.splitlines())}
+    assert answers.keys() == {0, "call 0", "call 1", "call 2", 9}
+    for number, (_, field) in enumerate(calls):
+        error = answers[f"call {number}"]["error"]
+        assert (error["message"], error["data"]["field"]) == (f"{field}: contains a lone surrogate.", field)
+    assert answers[9]["result"] == {}
