@@ -131,7 +131,7 @@ def turn_line(turn: Turn, text: str, zone: ZoneInfo, *, named: bool, first: bool
     at = turn.timestamp.astimezone(zone)
     name = f" ({one_line(turn.scope.run_id)[:60]})" if turn.scope.run_id else ""
     order = (not first, at.date(), name, str(turn.conversation_id), turn.index)
-    heading = f"### {'Most likely the answer, ' if first else ''}{at:%a %Y-%m-%d}{name if named else ''}"
+    heading = f"### {'Closest to the question, ' if first else ''}{at:%a %Y-%m-%d}{name if named else ''}"
     return PromptLine((turn.conversation_id, turn.index), text, order, heading)
 
 

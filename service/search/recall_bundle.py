@@ -184,20 +184,20 @@ class _Lines:
         return at.astimezone(self.zone).date()
 
     def of_turn(self, turn: Turn) -> PromptLine:
-        """A message in its own words, after the quotation of what it refers to, unless that is above it in the
-        block."""
-        place = (turn.conversation_id, turn.index)
+        """A message in its own words, after the quotation of what it refers to, unless that is above it in the block
+        or the message is only there for the reply to it."""
+        place, first = (turn.conversation_id, turn.index), self._comes_first(turn)
         kept = sorted(self.results.messages.get(place, ()), key=lambda each: each.start)
         text = format_turn(turn)
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
             text = format_turn(turn, kept[0].own)
-            if kept[0].context and not self._is_above(turn, kept[0].takes_up):
+            replied_to = first and place not in self.likeliest
+            if kept[0].context and not (replied_to or self._is_above(turn, kept[0].takes_up)):
                 text = f"{self._without_above(turn, kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
-        first = self._comes_first(turn)
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several, first=first)
 
     def _comes_first(self, turn: Turn) -> bool:

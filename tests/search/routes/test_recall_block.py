@@ -127,13 +127,13 @@ async def test_the_likely_answers_among_many_messages_come_first(
     plants = enumerate(("oak", "fern", "rose", "mint", "pine"))
     await tell(client, TALK[3], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in plants])
     monkeypatch.setattr(recall_bundle, "LIKELY", 0.0)
-    assert "likely" not in "".join(await block(client, "My flight to Oslo lands when?"))
+    assert "Closest" not in "".join(await block(client, "My flight to Oslo lands when?"))
     await tell(client, ("2026-10-16T09:00:00Z", "user", "A birch."))
     heading, answer = (await block(client, "My flight to Oslo lands when?"))[1:3]
-    assert heading.startswith("### Most likely the answer, ")
+    assert heading.startswith("### Closest to the question, ")
     assert answer == "User: My flight to Oslo lands at 14:20."
     monkeypatch.setattr(recall_bundle, "LIKELY", 1.1)
-    assert "likely" not in "".join(await block(client, "My flight to Oslo lands when?"))
+    assert "Closest" not in "".join(await block(client, "My flight to Oslo lands when?"))
 
 
 async def test_an_entity_of_which_nothing_is_known_has_no_line(client: AsyncClient) -> None:
@@ -189,7 +189,7 @@ async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
     for number in range(10, 17):
         await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
     lines = await block(client, f"User: {texts[0]}")
-    assert lines[1].startswith("### Most likely the answer")
+    assert lines[1].startswith("### Closest to the question")
     assert {f"User: {text}" for text in texts} <= {*lines}
     assert not any("more on" in line for line in lines)
 
