@@ -7,6 +7,8 @@ that does not exist or lies beyond year 9999; callers drop such an expression.
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -114,19 +116,26 @@ def yearless(now: datetime, month: int, day: int | None, lean: Lean, months: int
     """
     readings = []
     for year in range(now.year - 8, now.year + 9):  # February 29 may be eight years away
-        try:
+        with suppress(ValueError):
             begins = date(year, month, day or 1)
-        except ValueError:
-            continue
-        readings.append((begins, begins + DAY if day else add_months(begins, months)))
-    today = midnight(now)
-    ahead = next((r for r in readings if r[1] > today), None)
-    past = next((r for r in reversed(readings) if r[0] < today or (day is None and r[0] <= today)), None)
-    if ahead is None or past is None:
-        raise ValueError("no such day")
-    if lean is Lean.NONE and ahead != past:
+            readings.append((begins, begins + DAY if day else add_months(begins, months)))
+    if lean is Lean.NONE:
+        today, past, ahead = midnight(now), nearest(readings, now, Lean.PAST), nearest(readings, now, Lean.FUTURE)
         lean = Lean.PAST if (today - past[1]) * 3 < ahead[0] - today else Lean.FUTURE
-    return past if lean is Lean.PAST else ahead
+    return nearest(readings, now, lean)
+
+
+def nearest(readings: Iterable[Interval], now: datetime, lean: Lean) -> Interval:
+    """Of the readings of a recurring time, in order: PAST the latest that has begun (a day: before today), else the
+    first that is not over. Raises ValueError if there is none."""
+    today = midnight(now)
+    if lean is Lean.PAST:
+        fitting = [each for each in readings if each[0] < today or each[0] == today != each[1] - DAY][-1:]
+    else:
+        fitting = [each for each in readings if each[1] > today][:1]
+    if not fitting:
+        raise ValueError("no such day")
+    return fitting[0]
 
 
 def on_weekday(now: datetime, weekday: int, lean: Lean) -> Interval:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Rule, TimeContext, TimeMatch, TimePiece
+from service.language.temporal.pieces import RuleTable, TimeContext, TimeMatch, TimePiece
 
 NIGHT_RUNS_TO = 5  # hours after midnight in which "tonight" is still the night that began the day before
 
@@ -59,44 +59,13 @@ def _time(at: TimeMatch, hour: int, minute: int, *, meridiem: bool, weak: bool =
     return TimePiece(at.start, at.end, "time", unit="minute", clock=(hour % 24, minute), meridiem=meridiem, weak=weak)
 
 
-def _read_meridiem(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
-    """Reads "3pm", "3:30 p.m.", "six pm", "at 9a"."""
-    if hour > 23 or (len(half) == 1 and not at.follows(_AT)):
-        return None
-    return _time(at, hour if hour > 12 else hour % 12 + (12 if half[0] == "p" else 0), minute, meridiem=True)
+RULES = RuleTable()
 
 
-def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | None:
-    """Reads "15:30", "3:30"; "from 9.30" is weak, it may be any decimal number."""
-    if digits > 24 or (mark == "." and not at.follows(_DOTTED_OPENER)):
-        return None
-    sure = digits >= 13 or digits == 0 or at.text[0] == "0"
-    return _time(at, digits, minute, meridiem=sure, weak=mark == "." or not at.follows(_OPENER))
-
-
-def _bare(at: TimeMatch, digits: int) -> TimePiece | None:
-    """Reads "at 9", "from 9", "3-5pm": weak until a day comes with it."""
-    if not 1 <= digits <= 24 or not (at.follows(_BARE_OPENER) or at.precedes(_TO_HALF)):
-        return None
-    return _time(at, digits, 0, meridiem=digits > 12, weak=True)
-
-
-def _oclock(at: TimeMatch, hour: int) -> TimePiece:
-    return _time(at, hour, 0, meridiem=False)
-
-
-def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
-    """Reads "half past 3", "quarter to six"."""
-    minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
-    if side == "to":
-        hour, minute = hour - 1 or 12, 60 - minute
-    return _time(at, hour, minute, meridiem=False)
-
-
-def _read_name(at: TimeMatch, name: str) -> TimePiece:
-    return _time(at, 0 if name == "midnight" else 12, 0, meridiem=True, weak=name == "midnight")
-
-
+@RULES.reads(
+    r"(?:(?P<edge>early|late) )?"
+    r"(?:(?P<when>this|last) <part>|(?P<when_>(?:tonight|tonite)\b|over\s?night(?=[?.!]*\s*$)))"
+)
 def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "night") -> TimePiece | None:
     """Reads "this morning", "tonight", "late this evening", "last night"; at the end of a question also "overnight"."""
     scene = at.scene
@@ -114,22 +83,51 @@ def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "n
     return at.span(begins, ends, "part", daypart=part)
 
 
+@RULES.reads(r"(?P<minutes>half|quarter|five|ten|twenty|twenty-five) (?P<side>past|to) <hour>\b")
+def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
+    """Reads "half past 3", "quarter to six"."""
+    minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
+    if side == "to":
+        hour, minute = hour - 1 or 12, 60 - minute
+    return _time(at, hour, minute, meridiem=False)
+
+
+@RULES.reads(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)")
+def _read_meridiem(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
+    """Reads "3pm", "3:30 p.m.", "six pm", "at 9a"."""
+    if hour > 23 or (len(half) == 1 and not at.follows(_AT)):
+        return None
+    return _time(at, hour if hour > 12 else hour % 12 + (12 if half[0] == "p" else 0), minute, meridiem=True)
+
+
+@RULES.reads(r"(?<![\d:.,$€£#])<digits>(?P<mark>[:.])<minute>(?::\d\d)?\b(?![:.]\d|%|\s*percent)")
+def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | None:
+    """Reads "15:30", "3:30"; "from 9.30" is weak, it may be any decimal number."""
+    if digits > 24 or (mark == "." and not at.follows(_DOTTED_OPENER)):
+        return None
+    sure = digits >= 13 or digits == 0 or at.text[0] == "0"
+    return _time(at, digits, minute, meridiem=sure, weak=mark == "." or not at.follows(_OPENER))
+
+
+@RULES.reads(r"<hour>\s*o['\u2019]?clock\b")
+def _oclock(at: TimeMatch, hour: int) -> TimePiece:
+    return _time(at, hour, 0, meridiem=False)
+
+
+@RULES.reads(r"(?P<name>noon|midday|midnight)\b")
+def _read_name(at: TimeMatch, name: str) -> TimePiece:
+    return _time(at, 0 if name == "midnight" else 12, 0, meridiem=True, weak=name == "midnight")
+
+
+@RULES.reads(r"(?:in the |at )?<part>(?!s)")
 def _part(at: TimeMatch, part: str) -> TimePiece:
     """Reads "morning", "in the evening", "at night": weak, it qualifies the day or hour next to it."""
     return TimePiece(at.start, at.end, "time", unit="part", daypart=part, weak=True)
 
 
-RULES = (
-    Rule(
-        r"(?:(?P<edge>early|late) )?"
-        r"(?:(?P<when>this|last) <part>|(?P<when_>(?:tonight|tonite)\b|over\s?night(?=[?.!]*\s*$)))",
-        _this_part,
-    ),
-    Rule(r"(?P<minutes>half|quarter|five|ten|twenty|twenty-five) (?P<side>past|to) <hour>\b", _past),
-    Rule(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)", _read_meridiem),
-    Rule(r"(?<![\d:.,$€£#])<digits>(?P<mark>[:.])<minute>(?::\d\d)?\b(?![:.]\d|%|\s*percent)", _digits),
-    Rule(r"<hour>\s*o['\u2019]?clock\b", _oclock),
-    Rule(r"(?P<name>noon|midday|midnight)\b", _read_name),
-    Rule(r"(?:in the |at )?<part>(?!s)", _part),
-    Rule(r"<digits>\b(?![\d:/%]|[.,]\d|-[a-z]|\s*(?:st|nd|rd|th|percent|dollars)\b)", _bare),
-)
+@RULES.reads(r"<digits>\b(?![\d:/%]|[.,]\d|-[a-z]|\s*(?:st|nd|rd|th|percent|dollars)\b)")
+def _bare(at: TimeMatch, digits: int) -> TimePiece | None:
+    """Reads "at 9", "from 9", "3-5pm": weak until a day comes with it."""
+    if not 1 <= digits <= 24 or not (at.follows(_BARE_OPENER) or at.precedes(_TO_HALF)):
+        return None
+    return _time(at, digits, 0, meridiem=digits > 12, weak=True)

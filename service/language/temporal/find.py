@@ -25,18 +25,8 @@ MAX_SENTENCES = 300  # below 1 ms each
 MAX_CHARS = 400  # the longest stretch that is read as one sentence
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
 
-_RULES = (
-    *holidays.RULES,
-    *relative.SETS,
-    *days.BY_NUMBER,
-    *days.BY_NAME,
-    *days.LATER,
-    *relative.RULES,
-    *clock.RULES,
-    *relative.DURATIONS,
-    days.BARE_MONTH,
-)
-_SINGLE = tuple(re.compile(words.compile_slots(rule.pattern)) for rule in _RULES)
+_TABLES = (holidays.RULES, relative.SETS, days.RULES, relative.RULES, clock.RULES)  # the earlier rule wins
+_RULES = [(re.compile(words.compile_slots(pattern)), reader) for table in _TABLES for pattern, reader in table]
 
 
 def _alternative(number: int, pattern: str) -> str:
@@ -46,7 +36,8 @@ def _alternative(number: int, pattern: str) -> str:
 
 # One pass finds the next place where any rule matches; a group per rule says which. The rule's own pattern is then
 # matched again there, for its slots.
-_ANY = re.compile(r"(?<![\w$€£])(?:" + "|".join(_alternative(i, each.pattern) for i, each in enumerate(_SINGLE)) + ")")
+_ALTERNATIVES = "|".join(_alternative(number, each.pattern) for number, (each, _) in enumerate(_RULES))
+_ANY = re.compile(rf"(?<![\w$€£])(?:{_ALTERNATIVES})")
 _TOKEN = re.compile(r"[a-z]+|\d+|['\u2019](?=\d)")
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop after "Friday", not that of "Oct." or "p.m."
 _LOOKS_BACK = re.compile(
@@ -124,7 +115,7 @@ def pieces(scene: TimeContext) -> Iterator[TimePiece]:
 
 
 def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
-    for pattern, rule in zip(_SINGLE[first:], _RULES[first:], strict=True):
+    for pattern, reader in _RULES[first:]:
         match = pattern.match(scene.text, position)
         if not match:
             continue
@@ -133,7 +124,7 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
             for name in ("year", "year2"):
                 if isinstance(year := values.get(name), int):
                     values[name] = calendar.full_year(year, scene.now.year)
-            piece = rule.read(TimeMatch(scene, *match.span()), **values)
+            piece = reader(TimeMatch(scene, *match.span()), **values)
         except (ValueError, OverflowError):  # February 30, the year 12000
             return None
         if piece:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from service.language.temporal import calendar
 from service.language.temporal.calendar import DAY, Lean
-from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
+from service.language.temporal.pieces import RuleTable, TimeMatch, TimePiece
 
 _FIXED = {
     "christmas eve": (12, 24),
@@ -40,9 +40,7 @@ _EASTER = {"good friday": -2, "easter monday": 1, "easter(?: sunday)?": 0}
 _ALL = (*_FIXED, *_NTH, *_EASTER)
 _NAMED = rf"(?P<name>{'|'.join(_ALL)})\b"
 NAME = re.compile(_NAMED.replace(" ", r"\s+"))
-_OPENED = re.compile(
-    r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
-)
+_AT = re.compile(r"\b(?:at|is|was)\s+$|^\W*$")
 
 
 def _easter(year: int) -> datetime:
@@ -65,24 +63,18 @@ def date_of(name: str, year: int) -> datetime:
     return calendar.nth_weekday(calendar.span_months(year, month, 1), weekday, nth) + more * DAY
 
 
+RULES = RuleTable()
+
+
+@RULES.reads(
+    rf"(?:<which> )?\b{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny|costume|carol|song|movie|cookie"
+    r"|dinner recipe|weekend|week|holiday|break|vacation|season)s?\b)(?:\s*,? (?:of |in )?<year>)?"
+)
 def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | None = None) -> TimePiece | None:
     if year:
         return at.day(date_of(name, year))
-    if which is None and not at.follows(_OPENED):
+    if which is None and not (at.is_opened or at.is_linked or at.follows(_AT)):
         return None
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
-    days = [date_of(name, year) for year in range(at.scene.now.year - 1, at.scene.now.year + 2)]
-    if lean is Lean.PAST:
-        day = [moment for moment in days if moment < at.scene.today][-1]
-    else:
-        day = next(moment for moment in days if moment >= at.scene.today)
-    return at.day(day, sort="holiday")
-
-
-RULES = (
-    Rule(
-        rf"(?:<which> )?\b{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny|costume|carol|song|movie|cookie"
-        r"|dinner recipe|weekend|week|holiday|break|vacation|season)s?\b)(?:\s*,? (?:of |in )?<year>)?",
-        _holiday,
-    ),
-)
+    days = (calendar.day(date_of(name, year)) for year in range(at.scene.now.year - 1, at.scene.now.year + 2))
+    return at.whole(calendar.nearest(days, at.scene.now, lean), "day", sort="holiday")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from service.language.temporal import calendar
@@ -86,6 +87,13 @@ class TimePiece:
         return self.begins, self.ends
 
 
+_OPENER = re.compile(
+    r"\b(?:in|on|by|for|of|from|since|until|till|through|thru|before|after|during|over|between|around|early|late|mid"
+    r"|starting|beginning|due|this|circa|year|than|as\s+of|week\s+of|year['\u2019]s)[\s-]\s*(?:the\s+)?$"
+)
+_LINK = re.compile(r"\b(?:and|or|to)\s+(?:the\s+)?$")
+
+
 @dataclass(frozen=True, slots=True)
 class TimeMatch:
     """Where a rule matched, and the pieces that it may find there."""
@@ -99,6 +107,11 @@ class TimeMatch:
         return self.scene.text[self.start : self.end]
 
     @property
+    def raw(self) -> str:
+        """The text of the match as it was written."""
+        return self.scene.raw[self.start : self.end]
+
+    @property
     def lean(self) -> Lean:
         return self.scene.lean(self.start)
 
@@ -109,6 +122,16 @@ class TimeMatch:
     def precedes(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches the text after the match."""
         return pattern.match(self.scene.text, self.end) is not None
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether a word that dates come after stands before the match."""
+        return self.follows(_OPENER)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the match goes on a list or a range: "the 5th and the 20th", "Mon to Wed"."""
+        return self.follows(_LINK)
 
     @property
     def is_alone(self) -> bool:
@@ -143,10 +166,20 @@ class TimeMatch:
         return TimePiece(self.start, self.end, kind, *interval, unit=unit, partial=(month, day))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A pattern with slots, and what its match means (None: no time after all). `read` takes the place and the
-    values of the slots by name."""
+Reader = TypeVar("Reader", bound=Callable[..., "TimePiece | None"])
 
-    pattern: str
-    read: Callable[..., TimePiece | None]
+
+class RuleTable(list[tuple[str, Callable[..., "TimePiece | None"]]]):
+    """Patterns with slots, and for each the function that reads what it matches, in the order in which they are tried.
+
+    The function takes the place of the match and the values of the slots by name; None is no time after all.
+    """
+
+    def reads(self, *patterns: str) -> Callable[[Reader], Reader]:
+        """A decorator: the function reads what one of the patterns matches."""
+
+        def enter(reader: Reader) -> Reader:
+            self.extend((pattern, reader) for pattern in patterns)
+            return reader
+
+        return enter

@@ -10,11 +10,12 @@ no bounds.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 from service.language.temporal import calendar, clock, tense, words
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Lean
-from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
+from service.language.temporal.pieces import RuleTable, TimeMatch, TimePiece
 from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY, YEAR
 
 _NAMED = {"today": 0, "yesterday": -1}  # every other spelling is one of tomorrow
@@ -25,14 +26,8 @@ _LAST_OF = re.compile(
 _IDLE = re.compile(r"(?:\b(?:a|an|at the)|-)\s*$")
 _OF = re.compile(r"\s+of\s")
 _FOR, _FOR_OR_IN = re.compile(r"\bfor\s+$"), re.compile(r"\b(?:for|in)\s+$")
-_WEEKDAY_OPENER = re.compile(
-    r"\b(?:on|by|since|until|till|through|thru|before|after|from|to|between|and|or|for|of|due|starting|every|each)\s+$"
-    r"|[-–/,(]\s*$"
-)
-_ORDINAL_OPENER = re.compile(
-    r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
-)
 _WORD_OPENER = re.compile(r"\b(?:on|by|since|until|till|due)\s+$")  # "and the second mate" is none
+_THE = re.compile(r"\bthe\s+$")
 _CLAUSE = 80
 """Characters in which the verb of a clause stands."""
 
@@ -48,63 +43,8 @@ _MORE = re.compile(r"-|\s+\w")
 _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
 
 
-def _named_day(at: TimeMatch, name: str) -> TimePiece:
-    """Reads "tomorrow", "the day before yesterday"."""
-    days = _NAMED.get(name.split()[-1], 1)
-    return at.day(at.scene.today + (days * 2 if "day " in name else days) * DAY, sort="near")
-
-
-def _beyond(
-    at: TimeMatch, side: str, unit: str | None = None, weekday: int | None = None, part: str | None = None
-) -> TimePiece:
-    """Reads "the week after next", "the Sunday before last", "the night before last"."""
-    offset = 2 if side.startswith("after") else -2
-    if part:
-        return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
-    if unit:
-        return at.whole(calendar.period(at.scene.now, unit, offset), unit)
-    return _on(at, weekday or 0, offset)
-
-
 def _on(at: TimeMatch, weekday: int, week: int, sort: str = "") -> TimePiece:
     return at.day(calendar.period(at.scene.today, "week", week)[0] + weekday * DAY, sort=sort)
-
-
-def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None = None) -> TimePiece:
-    """Reads "Friday of next week", "next week Wednesday", "Saturday night last week"."""
-    piece = _on(at, weekday, which, "of week")
-    return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
-
-
-def _nth_weekday(
-    at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
-) -> TimePiece:
-    """Reads "the last Friday of this month", "first Monday of March 2027"."""
-    if month is None:
-        inside = calendar.period(at.scene.today, "month", which or 0)
-    elif year:
-        inside = calendar.span_months(year, month, 1)
-    else:
-        inside = calendar.yearless(at.scene.now, month, None, at.lean)
-    return at.day(calendar.nth_weekday(inside, weekday, nth), sort="fixed weekday")
-
-
-def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
-    """Reads "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
-    return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
-
-
-def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
-    """Reads "later this week" and "the rest of the week", which begin today; "earlier this year" has passed."""
-    unit = "day" if unit == "today" else unit
-    begins, ends = calendar.period(at.scene.now, unit)
-    border = at.scene.now if unit == "day" else at.scene.today
-    return at.span(begins, border, unit) if edge == "earlier" else at.span(border, ends, unit)
-
-
-def _count_from_now(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
-    """Reads "the last three weeks", "2 upcoming months"; not "13 last minute"."""
-    return _run(at, which, count, unit) if which and count >= 1 and unit != "weekend" else None
 
 
 def _run(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
@@ -119,6 +59,125 @@ def _run(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
     return at.span(calendar.shift(today, -count, unit), today)
 
 
+def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
+    """A point a number of units away: a day for days and longer, else an instant."""
+    count, unit = calendar.in_whole_units(count, unit)
+    if unit == "weekend":
+        return at.whole(calendar.period(at.scene.now, unit, direction * count), unit)
+    if unit in SECONDS_OF:
+        return at.instant(at.scene.later(direction * count * SECONDS_OF[unit]))
+    return at.day(calendar.shift(at.scene.today, direction * count, unit), sort="offset")
+
+
+def _looks_back(at: TimeMatch) -> bool:
+    """Whether "in 3 hours" is a duration ("ran it in 3 hours"). A question is read as about the past anyway, so there
+    only a past verb counts."""
+    return at.lean is Lean.PAST and (not at.scene.asked or Lean.PAST in tense.verbs(at.scene.text))
+
+
+_DURATION = r"<count>\s*<unit>"
+_SPAN = (
+    r"(?:day|weekday|weeknight|week|weekend|month|quarter|year|morning|afternoon|evening|night|hour|minute|fortnight"
+    r"|spring|summer|autumn|winter)s?\b"
+)
+
+
+SETS, RULES = RuleTable(), RuleTable()
+
+
+@SETS.reads(
+    rf"(?:every|each) (?:single )?(?:(?:other|second|third|{NUMBER}) )?(?:{_SPAN}|{WEEKDAY}|{MONTH})"
+    r"(?: (?:morning|afternoon|evening|night)\b)?"
+    rf"|(?:once|twice|{NUMBER} times|several times) (?:a|an|per|each|every) {_SPAN}(?:,? on {WEEKDAY})?"
+    r"|(?:on )?(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|weekdays|weeknights)"
+    rf"|{WEEKDAY} (?:mornings|afternoons|evenings|nights))\b"
+    rf"|(?:on )?(?:the )?(?:first|second|third|fourth|last) {WEEKDAY} (?:of|in) (?:the|each|every|a)"
+    r" (?:month|quarter|year)\b"
+    rf"|(?:(?:bi-?)?(?:week|month)ly|(?:fortnight|hour|night|quarter|year)ly|daily|annually)\b(?: on {WEEKDAY})?"
+)
+def _set(at: TimeMatch) -> TimePiece:
+    return TimePiece(at.start, at.end, "set", unit="none")
+
+
+@RULES.reads(
+    r"(?:the )?(?:<weekday>|(?P<unit>(?:week|month|year|quarter|weekend)\b)|(?P<part>night|evening))"
+    r" (?P<side>after next|before last)\b"
+)
+def _beyond(
+    at: TimeMatch, side: str, unit: str | None = None, weekday: int | None = None, part: str | None = None
+) -> TimePiece:
+    """Reads "the week after next", "the Sunday before last", "the night before last"."""
+    offset = 2 if side.startswith("after") else -2
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
+    if unit:
+        return at.whole(calendar.period(at.scene.now, unit, offset), unit)
+    return _on(at, weekday or 0, offset)
+
+
+@RULES.reads(
+    rf"<count> (?:(?P<part>{words.any_of(words.DAYPARTS)})|(?P<weekday>{words.any_of(words.WEEKDAYS)}))s? ago\b"
+)
+def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
+    """Reads "two nights ago"; "two Fridays ago" is the second last Friday before today."""
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
+    begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
+    return at.day(begins - (int(count) - 1) * WEEK)
+
+
+@RULES.reads(
+    r"(?P<name>(?:the )?day (?:before yesterday|after tomm?orr?ow)|today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b"
+)
+def _named_day(at: TimeMatch, name: str) -> TimePiece:
+    """Reads "tomorrow", "the day before yesterday"."""
+    days = _NAMED.get(name.split()[-1], 1)
+    return at.day(at.scene.today + (days * 2 if "day " in name else days) * DAY, sort="near")
+
+
+@RULES.reads(r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b")
+def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None = None) -> TimePiece:
+    """Reads "Friday of next week", "next week Wednesday", "Saturday night last week"."""
+    piece = _on(at, weekday, which, "of week")
+    return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
+
+
+@RULES.reads(r"(?:the )?<nth> <weekday> (?:of|in) (?:the )?(?:<which> month\b|<month>(?:\s*,? (?:of )?<year>)?)")
+def _nth_weekday(
+    at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
+) -> TimePiece:
+    """Reads "the last Friday of this month", "first Monday of March 2027"."""
+    if month is None:
+        inside = calendar.period(at.scene.today, "month", which or 0)
+    elif year:
+        inside = calendar.span_months(year, month, 1)
+    else:
+        inside = calendar.yearless(at.scene.now, month, None, at.lean)
+    return at.day(calendar.nth_weekday(inside, weekday, nth), sort="fixed weekday")
+
+
+@RULES.reads(r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b|<which_> month\s*,? (?:on )?the <day_>")
+def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
+    """Reads "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
+    return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
+
+
+@RULES.reads(rf"(?P<edge>later|earlier|(?:the )?rest of) (?:in )?(?:this |the )?(?P<unit>today|day|{_PERIOD})\b")
+def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
+    """Reads "later this week" and "the rest of the week", which begin today; "earlier this year" has passed."""
+    unit = "day" if unit == "today" else unit
+    begins, ends = calendar.period(at.scene.now, unit)
+    border = at.scene.now if unit == "day" else at.scene.today
+    return at.span(begins, border, unit) if edge == "earlier" else at.span(border, ends, unit)
+
+
+@RULES.reads(r"(?:the )?<which> <count>\s*<unit>", r"(?:the )?<count> <which> <unit>(?<=s)")
+def _count_from_now(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
+    """Reads "the last three weeks", "2 upcoming months"; not "13 last minute"."""
+    return _run(at, which, count, unit) if which and count >= 1 and unit != "weekend" else None
+
+
+@RULES.reads(r"(?:the )?<which> <unit>")
 def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
     """Reads "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     scene, text = at.scene, at.text.removeprefix("the ")
@@ -137,40 +196,10 @@ def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
     return at.whole(calendar.period(scene.now, unit, which), unit)
 
 
-def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
-    """Reads "for the month", "on the weekend", "end of day": weak without "for"."""
-    begins, ends = calendar.period(at.scene.now, unit)
-    if unit == "weekend" and at.precedes(_OF):
-        return None  # "the weekend of May 4"
-    if unit == "weekend" and at.lean is Lean.PAST and begins > at.scene.now:
-        begins, ends = calendar.period(at.scene.now, unit, -1)
-    weak = unit != "weekend" and not at.follows(_FOR_OR_IN if unit == "year" else _FOR)
-    return at.whole((begins, ends), unit, weak=weak)
-
-
-def _now(at: TimeMatch) -> TimePiece:
-    """Reads "now", "the present": weak, the end of a range."""
-    return TimePiece(at.start, at.end, "datetime", at.scene.today, at.scene.now, unit="now", weak=True)
-
-
-def _deadline(at: TimeMatch, letter: str = "d") -> TimePiece:
-    """Reads "EOD", the last second of today, and "EOM", the second half of the month, as "end of the month"."""
-    if letter in "db":
-        return at.instant(calendar.day(at.scene.now)[1] - calendar.LAST_SECOND)
-    unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
-    return at.whole(calendar.part(calendar.period(at.scene.now, unit), "end", unit), unit)
-
-
-def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
-    """A point a number of units away: a day for days and longer, else an instant."""
-    count, unit = calendar.in_whole_units(count, unit)
-    if unit == "weekend":
-        return at.whole(calendar.period(at.scene.now, unit, direction * count), unit)
-    if unit in SECONDS_OF:
-        return at.instant(at.scene.later(direction * count * SECONDS_OF[unit]))
-    return at.day(calendar.shift(at.scene.today, direction * count, unit), sort="offset")
-
-
+@RULES.reads(
+    rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"
+    r"(?: (?P<name>today|tomorrow|yesterday|to the day)\b)?"
+)
 def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name: str = "") -> TimePiece | None:
     """Reads "2 weeks ago", "three days from now"; not "takes 3 hours back", nor "two days later" in a story."""
     past = at.lean is Lean.PAST
@@ -184,14 +213,7 @@ def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name:
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 
-def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
-    """Reads "two nights ago"; "two Fridays ago" is the second last Friday before today."""
-    if part:
-        return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
-    begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
-    return at.day(begins - (int(count) - 1) * WEEK)
-
-
+@RULES.reads(rf"in (?:about |around |another )?{_DURATION}(?P<time>['\u2019]?s?['\u2019]? time\b)?(?! of\s)")
 def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> TimePiece | None:
     """Reads "in half an hour", "in three days' time"; not what takes somebody 52 minutes."""
     if _looks_back(at) and not time:
@@ -203,12 +225,7 @@ def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> T
     return _away(at, 1, count, unit)
 
 
-def _looks_back(at: TimeMatch) -> bool:
-    """Whether "in 3 hours" is a duration ("ran it in 3 hours"). A question is read as about the past anyway, so there
-    only a past verb counts."""
-    return at.lean is Lean.PAST and (not at.scene.asked or Lean.PAST in tense.verbs(at.scene.text))
-
-
+@RULES.reads(rf"within (?:the )?(?P<count>{NUMBER})\s*<unit>(?! of\b)")
 def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
     """Reads "within a month": from today or from now on."""
     if unit == "weekend" or at.lean is Lean.PAST:
@@ -218,14 +235,15 @@ def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
     return at.span(at.scene.today, calendar.shift(at.scene.today, *calendar.in_whole_units(count, unit)))
 
 
+@RULES.reads(r"(?:\b<which> )?<weekday>")
 def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece | None:
     """Reads "Friday", "last Friday", "this coming Friday"; not "he sat", "the sun", "they wed"."""
     today, name = at.scene.today, at.text
     if which is None:
-        weak = len(name) < 6 and not at.follows(_WEEKDAY_OPENER)
-        if weak and not at.scene.raw[at.start].isupper() and name in ("sat", "sun", "wed", "mon"):
+        sure = len(name) > 5 or ((at.is_opened or at.is_linked or at.raw.istitle()) and not at.follows(_THE))
+        if not sure and name in ("sat", "sun", "wed", "mon"):
             return None
-        return at.whole(calendar.on_weekday(today, weekday, at.lean), "day", weak=weak, sort="weekday")
+        return at.whole(calendar.on_weekday(today, weekday, at.lean), "day", weak=not sure, sort="weekday")
     if which == 0 and not name.startswith("this"):
         return None  # "that same Tuesday"
     if re.match(r"(?:this\s+)?past\b", name):
@@ -235,97 +253,51 @@ def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece
     return _on(at, weekday, which, "fixed weekday")
 
 
+@RULES.reads(r"(?:the |(?<=\bof\s))(?P<unit>(?:day|week|month|quarter|year|weekend))\b(?!['\u2019])")
+def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
+    """Reads "for the month", "on the weekend", "end of day": weak without "for"."""
+    begins, ends = calendar.period(at.scene.now, unit)
+    if unit == "weekend" and at.precedes(_OF):
+        return None  # "the weekend of May 4"
+    if unit == "weekend" and at.lean is Lean.PAST and begins > at.scene.now:
+        begins, ends = calendar.period(at.scene.now, unit, -1)
+    weak = unit != "weekend" and not at.follows(_FOR_OR_IN if unit == "year" else _FOR)
+    return at.whole((begins, ends), unit, weak=weak)
+
+
+@RULES.reads(r"(?:now|(?:the )?present(?: day)?|(?<=to\s)date)\b")
+def _now(at: TimeMatch) -> TimePiece:
+    """Reads "now", "the present": weak, the end of a range."""
+    return TimePiece(at.start, at.end, "datetime", at.scene.today, at.scene.now, unit="now", weak=True)
+
+
+@RULES.reads(r"(?:eo(?P<letter>[dbwmqy])|cob|close of business)\b")
+def _deadline(at: TimeMatch, letter: str = "d") -> TimePiece:
+    """Reads "EOD", the last second of today, and "EOM", the second half of the month, as "end of the month"."""
+    if letter in "db":
+        return at.instant(calendar.day(at.scene.now)[1] - calendar.LAST_SECOND)
+    unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
+    return at.whole(calendar.part(calendar.period(at.scene.now, unit), "end", unit), unit)
+
+
+@RULES.reads(
+    r"(?:the )?<ordinal>(?! (?:[a-z]+ )?(?:floor|of|time|street|st|ave|avenue|day|night|morning|evening|afternoon"
+    r"|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)"
+)
 def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     """Reads "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
     named = at.text.startswith("the")
-    opener = _ORDINAL_OPENER if re.search(r"\d", at.text) else _WORD_OPENER
-    opened = (named and at.is_alone) or ((named or at.text[0].isdigit()) and at.follows(opener))  # not "first"
-    back = at.lean is Lean.PAST
-    for offset in range(0, -12, -1) if back else range(12):
-        begins, ends = calendar.period(at.scene.now, "month", offset)
-        if ordinal <= (ends - begins).days:
-            date = begins.replace(day=ordinal)
-            if (date < at.scene.today) is back:
-                return at.day(date, weak=not opened, sort="ordinal")
-    return None
+    opened = at.is_opened or at.is_linked if re.search(r"\d", at.text) else at.follows(_WORD_OPENER)
+    days = []
+    for offset in range(-2, 3):  # of two months in a row, one has 31 days
+        with suppress(ValueError):
+            days.append(calendar.day(calendar.period(at.scene.now, "month", offset)[0].replace(day=ordinal)))
+    day = calendar.nearest(days, at.scene.now, at.lean)
+    return at.whole(day, "day", weak=not (opened or (named and at.is_alone)), sort="ordinal")
 
 
-def _set(at: TimeMatch) -> TimePiece:
-    return TimePiece(at.start, at.end, "set", unit="none")
-
-
+@RULES.reads(_DURATION)
 def _duration(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
     """Reads "three weeks", "half an hour"; "a day", "one day", "a second" only after "for", "in", "takes" ..."""
     vague = re.fullmatch(r"(?:an?|one)\s+\w+", at.text) and not (at.follows(_LENGTH) or at.precedes(_COUNTING))
     return None if vague else TimePiece(at.start, at.end, "duration", unit="none", amount=(count, unit))
-
-
-_DURATION = r"<count>\s*<unit>"
-_SPAN = (
-    r"(?:day|weekday|weeknight|week|weekend|month|quarter|year|morning|afternoon|evening|night|hour|minute|fortnight"
-    r"|spring|summer|autumn|winter)s?\b"
-)
-SETS = (
-    Rule(
-        rf"(?:every|each) (?:single )?(?:(?:other|second|third|{NUMBER}) )?(?:{_SPAN}|{WEEKDAY}|{MONTH})"
-        r"(?: (?:morning|afternoon|evening|night)\b)?"
-        rf"|(?:once|twice|{NUMBER} times|several times) (?:a|an|per|each|every) {_SPAN}(?:,? on {WEEKDAY})?"
-        r"|(?:on )?(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|weekdays|weeknights)"
-        rf"|{WEEKDAY} (?:mornings|afternoons|evenings|nights))\b"
-        rf"|(?:on )?(?:the )?(?:first|second|third|fourth|last) {WEEKDAY} (?:of|in) (?:the|each|every|a)"
-        r" (?:month|quarter|year)\b"
-        rf"|(?:(?:bi-?)?(?:week|month)ly|(?:fortnight|hour|night|quarter|year)ly|daily|annually)\b(?: on {WEEKDAY})?",
-        _set,
-    ),
-)
-RULES = (
-    Rule(
-        r"(?:the )?(?:<weekday>|(?P<unit>(?:week|month|year|quarter|weekend)\b)|(?P<part>night|evening))"
-        r" (?P<side>after next|before last)\b",
-        _beyond,
-    ),
-    Rule(
-        rf"<count> (?:(?P<part>{words.any_of(words.DAYPARTS)})|(?P<weekday>{words.any_of(words.WEEKDAYS)}))s? ago\b",
-        _named_ago,
-    ),
-    Rule(
-        r"(?P<name>(?:the )?day (?:before yesterday|after tomm?orr?ow)|today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b",
-        _named_day,
-    ),
-    Rule(
-        r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b",
-        _weekday_of_week,
-    ),
-    Rule(
-        r"(?:the )?<nth> <weekday> (?:of|in) (?:the )?(?:<which> month\b|<month>(?:\s*,? (?:of )?<year>)?)",
-        _nth_weekday,
-    ),
-    Rule(r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b|<which_> month\s*,? (?:on )?the <day_>", _day_of_month),
-    Rule(
-        rf"(?P<edge>later|earlier|(?:the )?rest of) (?:in )?(?:this |the )?(?P<unit>today|day|{_PERIOD})\b",
-        _part_of_period,
-    ),
-    Rule(r"(?:the )?<which> <count>\s*<unit>", _count_from_now),
-    Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _count_from_now),
-    Rule(r"(?:the )?<which> <unit>", _period),
-    Rule(
-        rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"
-        r"(?: (?P<name>today|tomorrow|yesterday|to the day)\b)?",
-        _ago,
-    ),
-    Rule(
-        rf"in (?:about |around |another )?{_DURATION}(?P<time>['\u2019]?s?['\u2019]? time\b)?(?! of\s)",
-        _ahead,
-    ),
-    Rule(rf"within (?:the )?(?P<count>{NUMBER})\s*<unit>(?! of\b)", _within),
-    Rule(r"(?:\b<which> )?<weekday>", _weekday),
-    Rule(r"(?:the |(?<=\bof\s))(?P<unit>(?:day|week|month|quarter|year|weekend))\b(?!['\u2019])", _the_period),
-    Rule(r"(?:now|(?:the )?present(?: day)?|(?<=to\s)date)\b", _now),
-    Rule(r"(?:eo(?P<letter>[dbwmqy])|cob|close of business)\b", _deadline),
-    Rule(
-        r"(?:the )?<ordinal>(?! (?:[a-z]+ )?(?:floor|of|time|street|st|ave|avenue|day|night|morning|evening|afternoon"
-        r"|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
-        _ordinal,
-    ),
-)
-DURATIONS = (Rule(_DURATION, _duration),)

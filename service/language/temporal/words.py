@@ -72,8 +72,8 @@ DAY = rf"(?=[\dtfsen])(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?|{any_of(_DAY_W
 
 
 def month(word: str) -> int:
-    """The number of a month, 1..12, by its name or abbreviation."""
-    return next(i for i, name in enumerate(MONTHS, 1) if name.startswith(word[:3]))
+    """The number of a month, 1..12, by its name, abbreviation or figures."""
+    return int(word) if word.isdigit() else next(i for i, name in enumerate(MONTHS, 1) if name.startswith(word[:3]))
 
 
 def weekday(word: str) -> int:
