@@ -145,19 +145,11 @@ _COUNTED = re.compile(
 )
 def _quarter(at: TimeMatch, letter: str, index: str, year: int | None = None) -> TimePiece | None:
     """Reads "Q3 2024", "2024-Q3", "H1 2025"."""
-    if letter == "q":
-        return _share(at, int(index), "quarter", year) if year else at.yearless(int(index) * 3 - 2, None, "quarter")
-    return _share(at, int(index), "half", year) if year else None
-
-
-@RULES.reads(
-    r"(?:the )?<nth> (?P<share>quarter|half) (?:of )?(?:(?:(?:the|<which>) )?year\b(?! \d)|(?:the year )?<year>)"
-)
-def _share(at: TimeMatch, nth: int, share: str, year: int | None = None, which: int | None = None) -> TimePiece | None:
-    """Reads "the third quarter of 2018", "the first half of the year"."""
-    months = calendar.MONTHS_OF[share]
-    nth = 12 // months if nth < 0 else nth
-    return at.months(year or at.scene.now.year + (which or 0), (nth - 1) * months + 1, share)
+    unit = "quarter" if letter == "q" else "half"
+    month = (int(index) - 1) * calendar.MONTHS_OF[unit] + 1
+    if year:
+        return at.months(year, month, unit)
+    return at.yearless(month, None, unit) if letter == "q" else None
 
 
 @RULES.reads(

@@ -18,15 +18,20 @@ from zoneinfo import ZoneInfo
 from service.domain.temporal import TimeMention
 from service.language import sentences
 from service.language.temporal import calendar, clock, days, holidays, joining, relative, tense, words
-from service.language.temporal.calendar import DAY, WEEK, Interval, Lean
+from service.language.temporal.calendar import DAY, Lean
 from service.language.temporal.pieces import TimeContext, TimeMatch, TimePiece
 
 MAX_SENTENCES = 300  # below 1 ms each
 MAX_CHARS = 400  # the longest stretch that is read as one sentence
+MAX_DEPTH = 3  # "the end of the first week of May"
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
 
 _TABLES = (holidays.RULES, relative.SETS, days.RULES, relative.RULES, clock.RULES)  # the earlier rule wins
-_RULES = [(re.compile(words.compile_slots(pattern)), reader) for table in _TABLES for pattern, reader in table]
+_RULES = [
+    (re.compile(words.compile_slots(pattern.removesuffix("<time>"))), pattern.endswith("<time>"), reader)
+    for table in _TABLES
+    for pattern, reader in table
+]
 
 
 def _alternative(number: int, pattern: str) -> str:
@@ -36,7 +41,7 @@ def _alternative(number: int, pattern: str) -> str:
 
 # One pass finds the next place where any rule matches; a group per rule says which. The rule's own pattern is then
 # matched again there, for its slots.
-_ALTERNATIVES = "|".join(_alternative(number, each.pattern) for number, (each, _) in enumerate(_RULES))
+_ALTERNATIVES = "|".join(_alternative(number, each.pattern) for number, (each, *_) in enumerate(_RULES))
 _ANY = re.compile(rf"(?<![\w$€£])(?:{_ALTERNATIVES})")
 _TOKEN = re.compile(r"[a-z]+|\d+|['\u2019](?=\d)")
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop after "Friday", not that of "Oct." or "p.m."
@@ -107,29 +112,41 @@ def pieces(scene: TimeContext) -> Iterator[TimePiece]:
         start = token.start()
         if start < end or (token[0].isalpha() and token[0] not in words.STARTS):
             continue
-        match = _ANY.match(scene.text, start)
-        piece = _read(scene, start, int((match.lastgroup or "r0")[1:])) if match else None
+        piece = _read(scene, start)
         if piece:
             yield piece
             end = piece.end
 
 
-def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
-    for pattern, reader in _RULES[first:]:
+def _read(scene: TimeContext, position: int, depth: int = MAX_DEPTH) -> TimePiece | None:
+    """The piece that begins at a position; that of the last slot of a rule, <time>, is read first."""
+    found = _ANY.match(scene.text, position)
+    first = int((found.lastgroup or "r0")[1:]) if found else len(_RULES)
+    for pattern, reads_on, reader in _RULES[first:]:
         match = pattern.match(scene.text, position)
-        if not match:
+        time = _read_on(scene, match.end(), depth - 1) if match and reads_on else None
+        if match is None or (reads_on and not time):
             continue
         values = words.values(match)
         try:
             for name in ("year", "year2"):
                 if isinstance(year := values.get(name), int):
                     values[name] = calendar.full_year(year, scene.now.year)
-            piece = reader(TimeMatch(scene, *match.span()), **values)
+            if time:
+                values["time"] = time
+            piece = reader(TimeMatch(scene, position, time.end if time else match.end()), **values)
         except (ValueError, OverflowError):  # February 30, the year 12000
             return None
         if piece:
             return piece
     return None
+
+
+def _read_on(scene: TimeContext, position: int, depth: int) -> TimePiece | None:
+    time = _read(scene, position, depth) if depth else None
+    if time is None and depth and scene.text.startswith("the ", position):
+        return _read(scene, position + len("the "), depth)
+    return time
 
 
 def _lean_by_cues(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
@@ -172,16 +189,6 @@ def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Ti
 
 # -- the words before a time -------------------------------------------------------------------------------------------
 
-_WEEK_OF = re.compile(
-    r"(?:the\s+)?\b(?:(?P<unit>week(?:end)?)\s+(?:of|starting|beginning|commencing|ending)|w/[cb])(?:\s+on)?\s+"
-    r"(?:the\s+)?(?:of\s+)?$"
-)
-_PART = re.compile(
-    r"(?:the\s+)?(?:(?:very\s+)?\b(?P<part>end|close|start|beginning|middle|first\s+half|second\s+half|latter\s+half)"
-    r"\s+of\s+|\b(?P<edge>early|late|mid)(?:\s+in|\s+on|-)?\s*)(?:the\s+|this\s+)?$"
-    r"|\b(?P<bare>end|start|beginning|middle)\s+$"
-)
-_WHICH = {"end": "end", "close": "end", "second": "end", "latter": "end", "late": "end", "middle": "mid", "mid": "mid"}
 _RELATION = re.compile(
     r"\b(?:(?P<since>(?:ever\s+)?since|as\s+of|starting(?:\s+(?:from|on|in))?|beginning(?:\s+(?:on|in))?"
     r"|effective|on\s+or\s+after|no\s+earlier\s+than|not\s+before)"
@@ -191,7 +198,6 @@ _RELATION = re.compile(
     r"|(?P<until>(?:up\s+)?until|till?|'til|(?<!came\s)(?<!come\s)(?<!went\s)(?<!got\s)(?:through|thru)|up\s+to|by"
     r"|no\s+later\s+than|on\s+or\s+before|not\s+later\s+than))\s+(?:the\s+)?$"
 )
-_NTH = re.compile(rf"(?:the\s+)?\b(?P<nth>{words.NTH})\s+(?P<unit>day|week|weekend|month)\s+(?:of|in)\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:with|for|and|to|in)\b)")
 _ONWARDS = re.compile(r"\s*,?\s*(?:onwards?\b|and\s+(?:later|onwards?|greater|after)\b|or\s+later\b|on\b(?!\s+\w))")
 
@@ -205,60 +211,11 @@ def _apply_modifiers(scene: TimeContext, piece: TimePiece, day: datetime | None)
         return None if piece.weak else piece
     if piece.kind == "time":
         return _place_undated(scene, piece, day)
-    piece = _part_of(scene, _nth_of(scene, _week_of(scene, piece)))
     return None if piece.weak else _relate(scene, piece)
 
 
-def _front(scene: TimeContext, piece: TimePiece, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    return pattern.search(scene.before(piece.start, 40))
-
-
-def _whole(piece: TimePiece, front: re.Match[str], unit: str, interval: Interval) -> TimePiece:
-    kind = "date" if unit == "day" else "range"
-    return TimePiece(piece.start - len(front[0]), piece.end, kind, *interval, unit=unit)
-
-
-def _week_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
-    front = _front(scene, piece, _WEEK_OF) if piece.kind == "date" else None
-    if not front or not piece.begins:
-        return piece
-    unit = "weekend" if front["unit"] == "weekend" else "week"
-    return _whole(piece, front, unit, calendar.period(piece.begins, unit))
-
-
-def _nth_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
-    """Reads "the last week of May": the one with its last day; "the first week of May": that of its first Thursday."""
-    front = _front(scene, piece, _NTH) if piece.unit in ("week", "month", "quarter", "year") else None
-    if not front or not piece.begins or not piece.ends or (piece.unit == "week" and front["unit"] != "day"):
-        return piece
-    unit, index = front["unit"], words.nth(front["nth"]) - 1
-    if index < 0:
-        last = piece.ends - (4 if (piece.unit, unit) == ("year", "week") else 1) * DAY
-        interval = calendar.period(last, unit)
-        if interval[0] >= piece.ends:
-            interval = calendar.period(last, unit, -1)
-    elif unit == "week":
-        interval = calendar.period(piece.begins + 3 * DAY + index * WEEK, unit)
-    else:
-        interval = calendar.period(piece.begins, unit, index)
-    return _whole(piece, front, unit, interval)
-
-
-def _part_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
-    front = _front(scene, piece, _PART)
-    if not front or not piece.begins or not piece.ends or piece.kind == "datetime" or piece.unit == "part":
-        return piece
-    start = piece.start - len(front[0])
-    which = _WHICH.get((front["part"] or front["edge"] or front["bare"]).split()[0], "start")
-    if piece.unit == "day" and which == "end":
-        moment = piece.ends - calendar.LAST_SECOND
-        return TimePiece(start, piece.end, "datetime", moment, moment, unit="end")
-    begins, ends = calendar.part((piece.begins, piece.ends), which, piece.unit)
-    return replace(piece, start=start, kind="range", begins=begins, ends=ends, unit="part-of", weak=False)
-
-
 def _relate(scene: TimeContext, piece: TimePiece) -> TimePiece:
-    front = _front(scene, piece, _RELATION)
+    front = _RELATION.search(scene.before(piece.start, 40))
     relation, start = (front.lastgroup, piece.start - len(front[0])) if front else (None, piece.start)
     onwards = _ONWARDS.match(scene.text, piece.end)
     if onwards and piece.begins and relation in (None, "origin"):

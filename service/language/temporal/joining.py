@@ -24,9 +24,7 @@ _IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|(?:['\u2019]
 _IN_YEAR = re.compile(r"\s*,?\s*(?:in|of)?\s*")
 _OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
-_TO = re.compile(
-    r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
-)
+_TO = re.compile(r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?")
 _FROM = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$")
 _SHIFTED = re.compile(rf"\b{tense.SHIFTS}(?:e|p?ed|p?ing|e?s)?\b(?:(?!\b(?:in|on|to)\b)[^,;])*\bfrom\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|tonight|this|each|with|for|and)\b)")

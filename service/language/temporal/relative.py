@@ -16,13 +16,11 @@ from dataclasses import replace
 from service.language.temporal import calendar, clock, tense, words
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Lean
 from service.language.temporal.pieces import RuleTable, TimeMatch, TimePiece
-from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY, YEAR
+from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
 
 _NAMED = {"today": 0, "yesterday": -1}  # every other spelling is one of tomorrow
 _PERIOD = r"(?:week|month|quarter|year)"
-_LAST_OF = re.compile(
-    rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
-)
+_WHICH = {"end": "end", "close": "end", "second": "end", "latter": "end", "late": "end", "middle": "mid", "mid": "mid"}
 _IDLE = re.compile(r"(?:\b(?:a|an|at the)|-)\s*$")
 _OF = re.compile(r"\s+of\s")
 _FOR, _FOR_OR_IN = re.compile(r"\bfor\s+$"), re.compile(r"\b(?:for|in)\s+$")
@@ -135,31 +133,66 @@ def _named_day(at: TimeMatch, name: str) -> TimePiece:
     return at.day(at.scene.today + (days * 2 if "day " in name else days) * DAY, sort="near")
 
 
-@RULES.reads(r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b")
-def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None = None) -> TimePiece:
-    """Reads "Friday of next week", "next week Wednesday", "Saturday night last week"."""
+@RULES.reads(
+    r"(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week\b",
+    r"<which> week\s*,? (?:on )?<weekday>",
+    r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b",
+    r"<which> month\s*,? (?:on )?the <day>",
+)
+def _day_of(at: TimeMatch, which: int, weekday: int = 0, day: int | None = None, part: str | None = None) -> TimePiece:
+    """Reads "Friday of next week", "Saturday night last week", "the 15th of next month", "last month on the 20th"."""
+    if day:
+        return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
     piece = _on(at, weekday, which, "of week")
     return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
 
 
-@RULES.reads(r"(?:the )?<nth> <weekday> (?:of|in) (?:the )?(?:<which> month\b|<month>(?:\s*,? (?:of )?<year>)?)")
-def _nth_weekday(
-    at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
-) -> TimePiece:
-    """Reads "the last Friday of this month", "first Monday of March 2027"."""
-    if month is None:
-        inside = calendar.period(at.scene.today, "month", which or 0)
-    elif year:
-        inside = calendar.span_months(year, month, 1)
-    else:
-        inside = calendar.yearless(at.scene.now, month, None, at.lean)
-    return at.day(calendar.nth_weekday(inside, weekday, nth), sort="fixed weekday")
+@RULES.reads(
+    r"(?:the )?<nth> (?:<weekday>|(?P<unit>day|week|weekend|month|quarter|half)\b) (?:of|in) <time>",
+    r"(?:the )?<nth> (?P<unit>quarter|half) <time>",
+)
+def _nth_of(at: TimeMatch, nth: int, time: TimePiece, unit: str = "", weekday: int | None = None) -> TimePiece | None:
+    """Reads "the last Friday of this month", "the third quarter of 2018". "The first week of May" is that of its first
+    Thursday, the last one that with its last day."""
+    if time.unit not in ("week", "month", "quarter", "year") or (time.unit == "week" and unit != "day"):
+        return None
+    if weekday is not None:
+        return at.day(calendar.nth_weekday(time.bounds, weekday, nth), sort="fixed weekday")
+    if unit == "half" and time.unit != "year":
+        return None
+    begins, ends = time.bounds
+    if nth > 0:
+        first = begins + 3 * DAY if unit == "week" else begins
+        return at.whole(calendar.period(first, unit, nth - 1), unit)
+    last = ends - (4 if (time.unit, unit) == ("year", "week") else 1) * DAY
+    interval = calendar.period(last, unit)
+    return at.whole(interval if interval[0] < ends else calendar.period(last, unit, -1), unit)
 
 
-@RULES.reads(r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b|<which_> month\s*,? (?:on )?the <day_>")
-def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
-    """Reads "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
-    return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
+@RULES.reads(
+    r"(?:the )?\b(?:(?P<unit>week(?:end)?) (?:of|starting|beginning|commencing|ending)|w/[cb])(?: on)?(?: the)?(?: of)? <time>"
+)
+def _week_of(at: TimeMatch, time: TimePiece, unit: str = "week") -> TimePiece | None:
+    """Reads "the week of May 4"."""
+    return at.whole(calendar.period(time.bounds[0], unit), unit) if time.kind == "date" else None
+
+
+@RULES.reads(
+    r"(?:the )?(?:very )?\b(?P<part>end|close|start|beginning|middle|first half|second half|latter half)"
+    r" of <time>",
+    r"(?:the )?\b(?P<part>early|late|mid)(?: in| on|-)?\s*<time>",
+    r"(?P<part>end|start|beginning|middle) <time>",
+)
+def _part_of(at: TimeMatch, part: str, time: TimePiece) -> TimePiece | None:
+    """Reads "the end of May", "early 2024", "mid-June"; the end of a day is its last second."""
+    if time.kind == "datetime" or time.unit == "part":
+        return None
+    which = _WHICH.get(part.split()[0], "start")
+    begins, ends = calendar.part(time.bounds, which, time.unit)
+    if time.unit == "day" and which == "end":
+        begins = ends = ends - calendar.LAST_SECOND
+        return TimePiece(at.start, at.end, "datetime", begins, ends, unit="end")
+    return at.span(begins, ends, "part-of")
 
 
 @RULES.reads(rf"(?P<edge>later|earlier|(?:the )?rest of) (?:in )?(?:this |the )?(?P<unit>today|day|{_PERIOD})\b")
@@ -181,8 +214,6 @@ def _count_from_now(at: TimeMatch, which: int, count: float, unit: str) -> TimeP
 def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
     """Reads "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     scene, text = at.scene, at.text.removeprefix("the ")
-    if text.startswith("last") and unit in ("week", "weekend", "month") and at.precedes(_LAST_OF):
-        return None  # "the last week of 2023"
     if unit in SECONDS_OF:  # "a last minute change", "the next second of it"
         return None if which == 0 or (unit != "hour" and at.follows(_IDLE)) else _run(at, which, 1, unit)
     if scene.asked and re.match(r"(?:this\s+)?past", text) and unit != "weekend":

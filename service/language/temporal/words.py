@@ -178,7 +178,9 @@ STARTS = frozenset(
         *NUMBERS,
         *(word.split()[0] for word in _DAY_WORDS),
         *listed("the couple few half last past previous prior next coming upcoming following this same current in"),
-        *listed("within every each once twice several on early late earlier later rest remainder at close q h w bi fy"),
+        *listed(
+            "end start beginning middle mid close very latter within every each once twice several on early late earlier later rest remainder at close q h w bi fy"
+        ),
         *listed("over present date between calendar boxing new valentine valentines independence earth st veterans"),
         *listed("black labor labour memorial mother mothers father fathers good"),
     ]
