@@ -40,7 +40,7 @@ def _weeks(
         number -= calendar.monday(number, week) > at.scene.now
     turns = week >= LATE and last <= EARLY
     begins, ends = calendar.monday(number, week), calendar.monday(number + turns, last) + WEEK
-    return at.whole((begins, ends), "week" if week == last else "weeks") if begins < ends else None
+    return at.span(begins, ends, "week" if week == last else "weeks") if begins < ends else None
 
 
 # -- days and months ---------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _bare_month(at: TimeMatch, month: int, which: int | None = None) -> TimePiec
         return at.months(now.year, month, "month")
     if which:  # the running month left out
         begins, _ = calendar.period(now, "month", which)
-        return at.whole(calendar.yearless(begins, month, None, Lean(which)), "month")
+        return at.span(*calendar.yearless(begins, month, None, Lean(which)), "month")
     clear = len(name) > 6 or name == "july" or (at.is_alone and name != "may") or at.is_opened
     return replace(at.yearless(month, None, "month"), weak=not clear)
 
@@ -172,7 +172,7 @@ def _season(at: TimeMatch, season: int, which: int | None = None, year: int | No
         begins = calendar.add_months(begins, -12)
     elif which > 0 and running:
         begins = calendar.add_months(begins, 12)
-    return at.whole((begins, calendar.add_months(begins, 3)), "quarter")
+    return at.span(begins, calendar.add_months(begins, 3), "quarter")
 
 
 @RULES.reads(

@@ -8,10 +8,9 @@ June 15" starts with that day. "End of the month" is its second half, "end of th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from itertools import islice
 from zoneinfo import ZoneInfo
 
@@ -45,35 +44,23 @@ _ALTERNATIVES = "|".join(_alternative(number, each.pattern) for number, (each, *
 _ANY = re.compile(rf"(?<![\w$€£])(?:{_ALTERNATIVES})")
 _TOKEN = re.compile(r"[a-z]+|\d+|['\u2019](?=\d)")
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop after "Friday", not that of "Oct." or "p.m."
-_LOOKS_BACK = re.compile(
-    r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$"
-    r"|\bsince\s+(?:(?!(?:i|you|we|they|he|she|it|there|this|that|is|are|will|can|has|have)\b|\w+ing\b|\w+['\u2019](?!s\b))"
-    r"[\w'\u2019-]+\s+){1,5}(?:in|on|at|around|during)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?$"
-)
-_COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
 _FOLLOWING = re.compile(r"(?:the\s+)?following\b")
-_LOOKS_AHEAD = re.compile(
-    r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
-)
-
-Leaning = Callable[[str], Callable[[int], Lean]]
 
 
-def find(
-    text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning = tense.leaning, *, asked: bool = False
-) -> tuple[TimeMention, ...]:
+def find(text: str, reference: datetime, zone: ZoneInfo, *, asked: bool = False) -> tuple[TimeMention, ...]:
     """The temporal expressions of a text in order, never overlapping; `reference` must be aware.
 
     Expressions are read on the wall clock of `zone` ("tomorrow at 3pm" is local), bounds are UTC and half-open;
-    an instant begins and ends at the same moment. Dates without a year follow the tense, or `leaning(sentence)`, which
-    gives the direction at a position. `asked`: the text is a question.
+    an instant begins and ends at the same moment. Dates without a year follow the tense. `asked`: the text is a
+    question.
     """
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
     mentions: list[TimeMention] = []
     for start, end in islice(_sentences(text), MAX_SENTENCES):
         raw, low = text[start:end], _lower(text[start:end])
-        scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _lean_by_cues(low, leaning(low)), asked)
+        lean = tense.leaning(low, asked=asked)
+        scene = TimeContext(low, raw, reference.astimezone(UTC), zone, lean, asked)
         mentions += [mention for piece in _expressions(scene) if (mention := _mention(scene, piece, text, start))]
     return tuple(mentions)
 
@@ -110,7 +97,7 @@ def pieces(scene: TimeContext) -> Iterator[TimePiece]:
     end = 0
     for token in _TOKEN.finditer(scene.text):
         start = token.start()
-        if start < end or (token[0].isalpha() and token[0] not in words.STARTS):
+        if start < end or (token[0].isalpha() and token[0][: words.START_CHARS] not in words.STARTS):
             continue
         piece = _read(scene, start)
         if piece:
@@ -147,22 +134,6 @@ def _read_on(scene: TimeContext, position: int, depth: int) -> TimePiece | None:
     if time is None and depth and scene.text.startswith("the ", position):
         return _read(scene, position + len("the "), depth)
     return time
-
-
-def _lean_by_cues(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
-    """A "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
-
-    @cache
-    def at(position: int) -> Lean:
-        before = sentence[max(0, position - 64) : position]
-        if _LOOKS_BACK.search(before):
-            return Lean.PAST
-        if _COUNTS_ON.search(before):
-            return Lean.FUTURE
-        direction = lean(position)
-        return Lean.FUTURE if direction is Lean.NONE and _LOOKS_AHEAD.search(before) else direction
-
-    return at
 
 
 def _lower(text: str) -> str:

@@ -77,4 +77,4 @@ def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | Non
         return None
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
     days = (calendar.day(date_of(name, year)) for year in range(at.scene.now.year - 1, at.scene.now.year + 2))
-    return at.whole(calendar.nearest(days, at.scene.now, lean), "day", sort="holiday")
+    return at.span(*calendar.nearest(days, at.scene.now, lean), "day", sort="holiday")

@@ -242,6 +242,6 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
 
 _PASSES: tuple[tuple[Join, ...], ...] = (
     (_dates, _hours),
-    (_between, _year),
+    (_between,),
     (_hours, _lengths, _year, _dates),
 )

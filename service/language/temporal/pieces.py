@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from service.language.temporal import calendar
@@ -137,18 +137,14 @@ class TimeMatch:
     def is_alone(self) -> bool:
         return self.scene.text.strip(" .?!") == self.text.strip(" .")
 
-    def whole(self, interval: Interval, unit: str, *, weak: bool = False, sort: str = "") -> TimePiece:
-        """A whole day or period."""
-        kind = "date" if unit == "day" else "range"
-        return TimePiece(self.start, self.end, kind, *interval, unit=unit, weak=weak, sort=sort)
-
-    def span(self, begins: datetime, ends: datetime, unit: str = "day", **more: str) -> TimePiece:
-        """A range with its bounds."""
-        return TimePiece(self.start, self.end, "range", begins, ends, unit=unit, daypart=more.get("daypart"))
+    def span(self, begins: datetime, ends: datetime, unit: str = "day", **more: Any) -> TimePiece:
+        """A day, or a range in other units."""
+        kind = "date" if unit == "day" and ends - begins == calendar.DAY else "range"
+        return TimePiece(self.start, self.end, kind, begins, ends, unit=unit, **more)
 
     def day(self, moment: datetime, *, weak: bool = False, sort: str = "") -> TimePiece:
         """The day that holds a moment."""
-        return self.whole(calendar.day(moment), "day", weak=weak, sort=sort)
+        return self.span(*calendar.day(moment), weak=weak, sort=sort)
 
     def instant(self, moment: datetime) -> TimePiece:
         """A point in time: begins and ends coincide."""
@@ -156,14 +152,13 @@ class TimeMatch:
 
     def months(self, year: int, month: int, unit: str) -> TimePiece:
         """A month, quarter, year or decade from the first of a month on."""
-        return self.whole(calendar.span_months(year, month, calendar.MONTHS_OF[unit]), unit)
+        return self.span(*calendar.span_months(year, month, calendar.MONTHS_OF[unit]), unit)
 
     def yearless(self, month: int, day: int | None, unit: str = "day") -> TimePiece:
         """A date or some months without a year, in the reading that the tense calls for."""
         months = 1 if day else calendar.MONTHS_OF[unit]
         interval = calendar.yearless(self.scene.now, month, day, self.lean, months)
-        kind = "date" if day else "range"
-        return TimePiece(self.start, self.end, kind, *interval, unit=unit, partial=(month, day))
+        return self.span(*interval, unit, partial=(month, day))
 
 
 Reader = TypeVar("Reader", bound=Callable[..., "TimePiece | None"])

@@ -61,7 +61,7 @@ def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
     """A point a number of units away: a day for days and longer, else an instant."""
     count, unit = calendar.in_whole_units(count, unit)
     if unit == "weekend":
-        return at.whole(calendar.period(at.scene.now, unit, direction * count), unit)
+        return at.span(*calendar.period(at.scene.now, unit, direction * count), unit)
     if unit in SECONDS_OF:
         return at.instant(at.scene.later(direction * count * SECONDS_OF[unit]))
     return at.day(calendar.shift(at.scene.today, direction * count, unit), sort="offset")
@@ -109,7 +109,7 @@ def _beyond(
     if part:
         return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
     if unit:
-        return at.whole(calendar.period(at.scene.now, unit, offset), unit)
+        return at.span(*calendar.period(at.scene.now, unit, offset), unit)
     return _on(at, weekday or 0, offset)
 
 
@@ -163,18 +163,16 @@ def _nth_of(at: TimeMatch, nth: int, time: TimePiece, unit: str = "", weekday: i
     begins, ends = time.bounds
     if nth > 0:
         first = begins + 3 * DAY if unit == "week" else begins
-        return at.whole(calendar.period(first, unit, nth - 1), unit)
+        return at.span(*calendar.period(first, unit, nth - 1), unit)
     last = ends - (4 if (time.unit, unit) == ("year", "week") else 1) * DAY
     interval = calendar.period(last, unit)
-    return at.whole(interval if interval[0] < ends else calendar.period(last, unit, -1), unit)
+    return at.span(*interval if interval[0] < ends else calendar.period(last, unit, -1), unit)
 
 
-@RULES.reads(
-    r"(?:the )?\b(?:(?P<unit>week(?:end)?) (?:of|starting|beginning|commencing|ending)|w/[cb])(?: on)?(?: the)?(?: of)? <time>"
-)
+@RULES.reads(r"(?:the )?\b(?:(?P<unit>week(?:end)?) (?:of|starting|beginning|commencing|ending)|w/[cb])(?: on)? <time>")
 def _week_of(at: TimeMatch, time: TimePiece, unit: str = "week") -> TimePiece | None:
     """Reads "the week of May 4"."""
-    return at.whole(calendar.period(time.bounds[0], unit), unit) if time.kind == "date" else None
+    return at.span(*calendar.period(time.bounds[0], unit), unit) if time.kind == "date" else None
 
 
 @RULES.reads(
@@ -224,7 +222,7 @@ def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
         return None  # "the last day", "this day": not a day one can name
     if unit == "weekend" and "coming" in text and calendar.period(scene.now, unit)[1] > scene.now:
         which = 0
-    return at.whole(calendar.period(scene.now, unit, which), unit)
+    return at.span(*calendar.period(scene.now, unit, which), unit)
 
 
 @RULES.reads(
@@ -274,13 +272,13 @@ def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece
         sure = len(name) > 5 or ((at.is_opened or at.is_linked or at.raw.istitle()) and not at.follows(_THE))
         if not sure and name in ("sat", "sun", "wed", "mon"):
             return None
-        return at.whole(calendar.on_weekday(today, weekday, at.lean), "day", weak=not sure, sort="weekday")
+        return at.span(*calendar.on_weekday(today, weekday, at.lean), "day", weak=not sure, sort="weekday")
     if which == 0 and not name.startswith("this"):
         return None  # "that same Tuesday"
     if re.match(r"(?:this\s+)?past\b", name):
-        return at.whole(calendar.on_weekday(today, weekday, Lean.PAST), "day", sort="fixed weekday")
+        return at.span(*calendar.on_weekday(today, weekday, Lean.PAST), "day", sort="fixed weekday")
     if re.match(r"(?:this\s+)?(?:up)?coming\b", name):
-        return at.whole(calendar.on_weekday(today + DAY, weekday, Lean.FUTURE), "day", sort="fixed weekday")
+        return at.span(*calendar.on_weekday(today + DAY, weekday, Lean.FUTURE), "day", sort="fixed weekday")
     return _on(at, weekday, which, "fixed weekday")
 
 
@@ -293,7 +291,7 @@ def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
     if unit == "weekend" and at.lean is Lean.PAST and begins > at.scene.now:
         begins, ends = calendar.period(at.scene.now, unit, -1)
     weak = unit != "weekend" and not at.follows(_FOR_OR_IN if unit == "year" else _FOR)
-    return at.whole((begins, ends), unit, weak=weak)
+    return at.span(begins, ends, unit, weak=weak)
 
 
 @RULES.reads(r"(?:now|(?:the )?present(?: day)?|(?<=to\s)date)\b")
@@ -308,7 +306,7 @@ def _deadline(at: TimeMatch, letter: str = "d") -> TimePiece:
     if letter in "db":
         return at.instant(calendar.day(at.scene.now)[1] - calendar.LAST_SECOND)
     unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
-    return at.whole(calendar.part(calendar.period(at.scene.now, unit), "end", unit), unit)
+    return at.span(*calendar.part(calendar.period(at.scene.now, unit), "end", unit), unit)
 
 
 @RULES.reads(
@@ -324,7 +322,7 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
         with suppress(ValueError):
             days.append(calendar.day(calendar.period(at.scene.now, "month", offset)[0].replace(day=ordinal)))
     day = calendar.nearest(days, at.scene.now, at.lean)
-    return at.whole(day, "day", weak=not (opened or (named and at.is_alone)), sort="ordinal")
+    return at.span(*day, "day", weak=not (opened or (named and at.is_alone)), sort="ordinal")
 
 
 @RULES.reads(_DURATION)

@@ -87,9 +87,29 @@ _CLAUSE = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for one wi
 _CLAUSE_ENDS = re.compile(r"[,;]")
 
 
-def leaning(sentence: str) -> Callable[[int], Lean]:
-    """Returns a function like `lean` for many positions of one sentence, whose verbs are looked up once, on the first
-    call."""
+_SINCE = re.compile(
+    r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$"
+    r"|\bsince\s+(?:(?!(?:i|you|we|they|he|she|it|there|this|that|is|are|will|can|has|have)\b|\w+ing\b|\w+['\u2019](?!s\b))"
+    r"[\w'\u2019-]+\s+){1,5}(?:in|on|at|around|during)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?$"
+)
+_COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
+_UNTIL = re.compile(
+    r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
+)
+
+_ASKS_AHEAD = re.compile(
+    r"\b(?:will|shall|going\s+to|gonna|upcoming|coming\s+up|planned|scheduled|plans?|due|deadlines?|do\s+(?:i|we|you)\s+have"
+    r"|(?:am|are|is)\s+(?:i|we|you|he|she|they|it|\w+)\s+\w+ing|need\s+to|have\s+to|should|what['\u2019]s\s+(?:on|next))\b"
+)
+
+
+def leaning(sentence: str, *, asked: bool = False) -> Callable[[int], Lean]:
+    """A function that gives the direction at a position of a lower-cased sentence, whose verbs are looked up once, on
+    its first call.
+
+    A "since" before the position looks back ("since my operation in"), an "until", "by" or "due" ahead unless a
+    verb says otherwise. A question (`asked`) looks back unless its words or verbs speak of what is to come.
+    """
 
     @cache
     def cues() -> tuple[list[tuple[int, Lean]], Lean]:
@@ -98,7 +118,7 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
         leans = [(start, plan if group == "present" else _reading(group), group) for start, group in verb_cues]
         return [(start, cue) for start, cue, group in leans if group == "present" or cue is not Lean.NONE], plan
 
-    def at(position: int) -> Lean:
+    def by_verbs(position: int) -> Lean:
         found, plan = cues()
         before = [cue for start, cue in found if start < position]
         if before:
@@ -108,6 +128,17 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
         first, cue = found[0]
         another_clause = _CLAUSE.match(sentence, 0, position) and _CLAUSE_ENDS.search(sentence, position, first)
         return plan if another_clause else cue
+
+    @cache
+    def at(position: int) -> Lean:
+        before = sentence[max(0, position - 64) : position]
+        if _SINCE.search(before) or _COUNTS_ON.search(before):
+            return Lean.PAST if _SINCE.search(before) else Lean.FUTURE
+        direction = by_verbs(position)
+        if asked:
+            ahead = _ASKS_AHEAD.search(sentence) or ("?" not in sentence and direction is Lean.FUTURE)
+            return Lean.FUTURE if ahead else Lean.PAST
+        return Lean.FUTURE if direction is Lean.NONE and _UNTIL.search(before) else direction
 
     return at
 

@@ -7,24 +7,18 @@ otherwise ("what am I doing on Friday").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import TimeMention
-from service.language.temporal import calendar, tense
-from service.language.temporal.calendar import Lean
+from service.language.temporal import calendar
 from service.language.temporal.find import find
 from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
 
 Window = tuple[datetime | None, datetime | None]
 
-_AHEAD = re.compile(
-    r"\b(?:will|shall|going\s+to|gonna|upcoming|coming\s+up|planned|scheduled|plans?|due|deadlines?|do\s+(?:i|we|you)\s+have"
-    r"|(?:am|are|is)\s+(?:i|we|you|he|she|they|it|\w+)\s+\w+ing|need\s+to|have\s+to|should|what['\u2019]s\s+(?:on|next))\b"
-)
 _ROLLING = re.compile(
     rf"(?:the\s+)?(?:(?:last|past|previous)\s+{NUMBER}|past\s+(?!weekend|{WEEKDAY}|{MONTH})|\w+\s+to\s+date)"
 )
@@ -48,11 +42,7 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     "since March and before June")."""
     if _YEAR.fullmatch(query.strip()):
         query = f"in {query.strip()}"
-    named = [
-        mention
-        for mention in find(query, reference, zone, _leaning, asked=True)
-        if mention.begins_at or mention.ends_at
-    ]
+    named = [mention for mention in find(query, reference, zone, asked=True) if mention.begins_at or mention.ends_at]
     bounds = [
         _bounds(mention, query[max(0, mention.start - WORDS_BEFORE_CHARS) : mention.start].lower(), reference, zone)
         for mention in named
@@ -70,17 +60,6 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     ):
         return max(starts), min(ends)
     return min(starts) if len(starts) == len(bounds) else None, max(ends) if len(ends) == len(bounds) else None
-
-
-def _leaning(sentence: str) -> Callable[[int], Lean]:
-    ahead = _AHEAD.search(sentence) is not None
-    verbs = tense.leaning(sentence)
-
-    def at(position: int) -> Lean:
-        future = ahead or ("?" not in sentence and verbs(position) is Lean.FUTURE)
-        return Lean.FUTURE if future else Lean.PAST
-
-    return at
 
 
 def _bounds(mention: TimeMention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
