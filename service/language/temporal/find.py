@@ -42,7 +42,7 @@ def _alternative(number: int, pattern: str) -> str:
 # matched again there, for its slots.
 _ALTERNATIVES = "|".join(_alternative(number, each.pattern) for number, (each, *_) in enumerate(_RULES))
 _ANY = re.compile(rf"(?<![\w$€£])(?:{_ALTERNATIVES})")
-_TOKEN = re.compile(r"[a-z]+|\d+|['\u2019](?=\d)")
+_TOKEN = re.compile(r"(?:the\s+)?(?P<word>[a-z]+|\d+|['\u2019](?=\d))")
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop after "Friday", not that of "Oct." or "p.m."
 _FOLLOWING = re.compile(r"(?:the\s+)?following\b")
 
@@ -96,13 +96,13 @@ def pieces(scene: TimeContext) -> Iterator[TimePiece]:
     """The pieces in order, none overlapping; the earlier rule wins where several match at one place."""
     end = 0
     for token in _TOKEN.finditer(scene.text):
-        start = token.start()
-        if start < end or (token[0].isalpha() and token[0][: words.START_CHARS] not in words.STARTS):
+        word = token["word"]
+        if word.isalpha() and word[: words.START_CHARS] not in words.STARTS:
             continue
-        piece = _read(scene, start)
-        if piece:
-            yield piece
-            end = piece.end
+        for start in sorted({token.start(), token.start("word")}):
+            if start >= end and (piece := _read(scene, start)):
+                yield piece
+                end = piece.end
 
 
 def _read(scene: TimeContext, position: int, depth: int = MAX_DEPTH) -> TimePiece | None:

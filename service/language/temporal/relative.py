@@ -176,10 +176,8 @@ def _week_of(at: TimeMatch, time: TimePiece, unit: str = "week") -> TimePiece | 
 
 
 @RULES.reads(
-    r"(?:the )?(?:very )?\b(?P<part>end|close|start|beginning|middle|first half|second half|latter half)"
-    r" of <time>",
-    r"(?:the )?\b(?P<part>early|late|mid)(?: in| on|-)?\s*<time>",
-    r"(?P<part>end|start|beginning|middle) <time>",
+    r"(?:the )?(?:very )?(?P<part>(?:first|second|latter) half|close(?= of)|end|start|beginning|middle)(?: of)? <time>",
+    r"(?:the )?(?P<part>early|late|mid)(?: in| on|-)?\s*<time>",
 )
 def _part_of(at: TimeMatch, part: str, time: TimePiece) -> TimePiece | None:
     """Reads "the end of May", "early 2024", "mid-June"; the end of a day is its last second."""

@@ -168,7 +168,7 @@ _STARTS += listed(
     "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun days mins secs hrs"
     " today tomorrow tomm tmrw tmr yesterday tonight overnight noon midday midnight now eod eow eom eoq eoy eob cob"
     " daily nightly annually biweekly bimonthly every each once twice several kw cw wk w q h fy calendar"
-    " the last past previous prior next coming upcoming following this same current couple few half"
+    " last past previous prior next coming upcoming following this same current couple few half"
     " in within on at over between early late earlier later rest remainder end close start beginning middle mid latter"
     " very christmas xmas easter thanksgiving halloween boxing new valentine independence earth st veterans black labor"
     " labour memorial mother father good present date bi"
