@@ -161,9 +161,6 @@ async def details(
     return conversation, counts.get(conversation.id, 0), shown, last.index if last else None
 
 
-GONE = frozenset({"deleted", "expired"})
-
-
 async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
     """The turns as they were said, without deleted sentences and turns of which nothing is left; changed or superseded
     ones are marked. Search, recall and context leave out all of them (conversations/statements/withdrawn.py)."""
@@ -179,11 +176,11 @@ async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
 def _mark(turn: Turn, full: CleanText | None, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> Turn:
     if full is None:
         return turn
-    gone = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
+    gone = withdrawn.gone_of(spans, kept)
     removed = [(start, len(full) - len(full[end:].lstrip())) for start, end in gone]
     marked = []
     for span in spans:
-        if span.reason not in GONE:
+        if span.reason not in withdrawn.GONE:
             parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([span], kept))
             marked += [replace(span, start=start, end=end) for start, end in parts if start < end]
     return replace(turn, text=CleanText(withdrawal.cut(full, removed).rstrip()), withdrawn=tuple(marked))

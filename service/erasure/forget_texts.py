@@ -29,7 +29,7 @@ Key = MemoryKey | UUID
 
 @dataclass(frozen=True, slots=True)
 class ForgetTexts:
-    """All texts of a scope, with their parts; for a turn, its visible sentences."""
+    """All texts of a scope, with their parts; for a turn, the sentences that its transcript shows."""
 
     memories: Mapping[MemoryKey, StoredText]
     turns: Mapping[UUID, SpokenText]
@@ -47,7 +47,7 @@ class ForgetTexts:
         return self.memories[key].version_of or key[0]
 
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
-        """The texts to compare: the text of a memory, the visible text of a turn."""
+        """The texts to compare: the text of a memory, the shown text of a turn."""
         return [
             ForgetText(
                 key,
@@ -83,10 +83,11 @@ async def read(session: Session, wanted: Extent, *, with_deleted: bool) -> Forge
         while (text.id, number) in memories:
             number += 1
         memories[text.id, number] = text
-    turns = {turn.id: turn for turn in await targets.turns(session, wanted)}
-    hidden = await _hidden(session, [one.id for one in turns.values() if one.shown is not None])
+    said = await targets.turns(session, wanted)
+    gone = await _gone(session, [turn.id for turn in said if turn.shown is not None])
+    turns = {turn.id: turn for turn in said if turn.id not in gone or withdrawal.hide(turn.text, gone[turn.id])}
     parts: dict[Key, list[Part]] = {key: forget_matching.split_parts(memory.text) for key, memory in memories.items()}
-    parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}
+    parts |= {key: _split_left(turn, gone.get(key, [])) for key, turn in turns.items()}
     memories |= _corrected(memories, parts)
     return ForgetTexts(
         memories, turns, parts, {(turn.conversation_id, turn.turn_index): turn.id for turn in turns.values()}
@@ -106,17 +107,17 @@ def _corrected(
     }
 
 
-async def _hidden(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
+async def _gone(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
     spans = await withdrawn.of_turns(session, ids)
     kept = await withdrawn.read_kept(session, ids)
-    return {key: withdrawn.hidden_of(spans.get(key, []), kept.get(key, [])) for key in ids}
+    return {key: withdrawn.gone_of(spans.get(key, []), kept.get(key, [])) for key in ids}
 
 
-def _split_shown(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
+def _split_left(turn: SpokenText, gone: Sequence[Span]) -> list[Part]:
     return [
         Part(left, right, turn.text[left:right])
         for start, end in sentences.split(turn.text)
-        for left, right in withdrawal.subtract([(start, end)], hidden)
+        for left, right in withdrawal.subtract([(start, end)], gone)
     ]
 
 

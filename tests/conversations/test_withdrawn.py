@@ -167,6 +167,58 @@ async def test_a_message_kept_word_for_word_is_told_as_it_was_changed(client: As
     assert "9999" in recalled.json()["markdown"]
 
 
+async def corrected(client: AsyncClient, method: str = "PATCH", **fields: Any) -> str:
+    """The id of a memory that was read from the one turn of a chat and then corrected by hand."""
+    said = {"role": "user", "content": "I play the cello in the Oslo orchestra."}
+    answer = await client.post("/v1/memories", json={"messages": [said], "session_id": "chat", **fields, **ALICE})
+    found: str = answer.json()["results"][0]["id"]
+    changed = await client.request(method, f"/v1/memories/{found}", json={"content": "Sofia plays the oboe."})
+    assert changed.status_code == 200, changed.text
+    [turn] = await transcript(client)
+    assert [mark["reason"] for mark in turn["withdrawn"]] == ["updated"]
+    return found
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+@pytest.mark.parametrize("way", ["DELETE", "ids", "query", "batch"])
+async def test_a_corrected_fact_that_is_deleted_leaves_the_transcript_and_comes_back_corrected(
+    client: AsyncClient, method: str, way: str
+) -> None:
+    memory = await corrected(client, method)
+    if way == "DELETE":
+        answer = await client.delete(f"/v1/memories/{memory}")
+    elif way == "batch":
+        answer = await client.post("/v1/memories/batch/delete", json={"ids": [memory]})
+    else:
+        wanted = {"ids": [memory]} if way == "ids" else {"query": "oboe"}
+        answer = await client.post("/v1/forget", json={**wanted, **ALICE})
+    assert answer.status_code == 200, answer.text
+    assert await transcript(client) == []
+    assert (await client.post(f"/v1/memories/{memory}/restore")).status_code == 200
+    [turn] = await transcript(client)
+    assert [mark["reason"] for mark in turn["withdrawn"]] == ["updated"]
+    assert holds(await everything_read(client, "Music?"), "cello", "oboe") == [False, True]
+
+
+async def test_a_corrected_fact_that_expires_leaves_the_transcript(
+    client: AsyncClient, clock: SetClock, worker: Resources
+) -> None:
+    await corrected(client, expires_at="2026-03-03T00:00:00Z")
+    clock.forward(days=2)
+    await remove_outlived(worker)
+    assert await transcript(client) == []
+
+
+async def test_words_that_only_the_marked_part_of_a_transcript_has_can_be_forgotten(client: AsyncClient) -> None:
+    memory = await corrected(client)
+    answer = await client.post("/v1/forget", json={"query": "cello", **ALICE})
+    assert [each["text"] for each in answer.json()["turns"]] == ["I play the cello in the Oslo orchestra."]
+    assert await transcript(client) == []
+    assert (await client.get(f"/v1/memories/{memory}")).status_code == 200
+    again = await client.post("/v1/forget", json={"query": "cello", **ALICE})
+    assert again.json()["turns"] == []
+
+
 @pytest.mark.parametrize("cleaned_up", [False, True])
 async def test_what_has_expired_is_told_no_more(
     resources: Resources, tenant: Tenant, clock: SetClock, worker: Resources, *, cleaned_up: bool

@@ -28,16 +28,20 @@ from service.queue.statements import queue
 
 Reason = Literal["deleted", "expired", "updated", "superseded"]
 
-# A deletion withdraws what was superseded, too, as the transcript shows that.
+GONE: frozenset[Reason] = frozenset({"deleted", "expired"})
+"""The reasons for which a transcript leaves a sentence out; for the others it marks it."""
+
+# A deletion withdraws also what was changed before, as the transcript shows that, from the same span.
 SOURCES = text("""
-    SELECT s.memory_id, s.turn_id, s.start, s."end", t.content, m.content AS memory
+    SELECT s.memory_id, s.turn_id, coalesce(s.start, changed.start) AS start, coalesce(s."end", changed."end") AS "end",
+           t.content, m.content AS memory
     FROM memory_source s
     JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
     JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    LEFT JOIN withdrawn_span changed
+        ON changed.workspace_id = :workspace AND changed.memory_id = s.memory_id AND changed.turn_id = s.turn_id
     WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
-      AND NOT EXISTS (SELECT FROM withdrawn_span w
-                      WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id
-                        AND (w.reason <> 'superseded' OR :reason <> 'deleted'))
+      AND (changed.id IS NULL OR (changed.reason IN ('updated', 'superseded') AND :reason IN ('deleted', 'expired')))
     ORDER BY s.turn_id, s.memory_id
 """)
 
@@ -170,6 +174,11 @@ def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -
     resting = [(span.start, span.end) for span in spans if span.memory_id is not None]
     alone = [(span.start, span.end) for span in spans if span.memory_id is None]
     return withdrawal.subtract([*withdrawal.subtract(resting, kept), *alone], [])
+
+
+def gone_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> list[withdrawal.Span]:
+    """The spans of a turn that its transcript leaves out."""
+    return hidden_of([span for span in spans if span.reason in GONE], kept)
 
 
 async def refresh(session: Session, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:

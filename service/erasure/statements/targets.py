@@ -122,9 +122,8 @@ async def memories(session: Session, wanted: Extent) -> list[StoredText]:
 
 
 async def turns(session: Session, wanted: Extent) -> list[SpokenText]:
-    """All visible turns of the scope, oldest first. A session is a conversation of this name."""
-    rows = _rows(wanted, "t", "run_id") & Condition("t.shown IS DISTINCT FROM ''")
-    return [SpokenText(*row) for row in await _all(session, TURNS, rows)]
+    """All turns of the scope, oldest first. A session is a conversation of this name."""
+    return [SpokenText(*row) for row in await _all(session, TURNS, _rows(wanted, "t", "run_id"))]
 
 
 async def by_ids(session: Session, wanted: Extent, ids: Sequence[UUID]) -> list[StoredText]:
