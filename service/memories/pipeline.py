@@ -65,7 +65,7 @@ async def summarise(draft: Draft, res: Resources) -> Draft:
     if res.llm is None or not draft.options.use_llm:
         return _not_summarised(draft, "no language model is configured")
     try:
-        reply = await model_calls.complete(res, draft.scope.workspace_id, prompts.summarise(draft.clean))
+        _, reply = await model_calls.complete(res, draft.scope.workspace_id, prompts.summarise(draft.clean), str)
     except LlmError:
         return _not_summarised(draft, "the language model failed")
     short, redactions = await clean(reply.text.strip(), "content", res)

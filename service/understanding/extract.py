@@ -58,9 +58,7 @@ async def from_messages(
     """The facts that the model finds; raises LlmError if it fails, or if nothing in its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
-    read_out, reply = await model_calls.complete_read(
-        res, workspace_id, prompt, lambda text: _read_answer(text, sources)
-    )
+    read_out, reply = await model_calls.complete(res, workspace_id, prompt, lambda text: _read_answer(text, sources))
     name = model_calls.name_model(res, prompt.task)
     if reply.truncated and (read_out is None or not read_out.facts):
         raise AnswerCut(f"The answer of {name} was cut off.")

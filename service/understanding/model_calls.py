@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC
-from functools import cache
 from typing import TypeVar
 from uuid import UUID
 
@@ -48,10 +47,11 @@ log = logging.getLogger(__name__)
 
 
 async def complete(
-    res: Resources, workspace_id: UUID, prompt: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
-) -> LlmReply:
-    """The stored answer to an equal prompt, with no token usage, or the model's; raises LlmError. The caller has
-    checked that there is a model. Only a `usable` answer is stored, or a retry would get it again until it expires."""
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
+) -> tuple[T | None, LlmReply]:
+    """The stored answer to an equal prompt, with no token usage, or the model's, after what `read` makes of it (None:
+    nothing); raises LlmError. The caller has checked that there is a model. Only an answer that can be read is stored,
+    or a retry would get it again until it expires."""
     assert res.llm is not None
     prompt, answers = tune(prompt, res.settings), AnswerTable(res.db, res.clock, res.context.deferred)
     key = (workspace_id, prompt.task, res.llm.model, fingerprint(prompt))
@@ -59,11 +59,12 @@ async def complete(
     metrics.count_look_up("model_answer", hits=int(stored is not None), misses=int(stored is None))
     if stored is not None:
         res.context.budget.note(cached=1)
-        return LlmReply(stored, model=res.llm.model)
+        return read(stored), LlmReply(stored, model=res.llm.model)
     reply = await complete_on_account(res, workspace_id, prompt)
-    if not reply.truncated and (usable is None or usable(reply)):
+    value = read(reply.text)
+    if value is not None and not reply.truncated:
         await answers.put(*key, reply.text)
-    return reply
+    return value, reply
 
 
 def fingerprint(request: LlmRequest) -> bytes:
@@ -95,18 +96,9 @@ def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     )
 
 
-async def complete_read(
-    res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
-) -> tuple[T | None, LlmReply]:
-    """The answer and what `read` makes of it (None: nothing); raises LlmError."""
-    read_once = cache(read)  # to be kept for the next equal prompt, and to be used
-    reply = await complete(res, workspace_id, prompt, lambda reply: read_once(reply.text) is not None)
-    return read_once(reply.text), reply
-
-
 async def complete_as(res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]) -> Model:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    model, _ = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
+    model, _ = await complete(res, workspace_id, prompt, lambda text: validate(text, shape))
     if model is None:
         raise UnusableAnswer(f"The answer of {name_model(res, prompt.task)} could not be read.")
     return model

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from service.providers.protocols import LlmReply, LlmRequest, TokenUsage
+from service.providers.protocols import LlmRequest, TokenUsage
 from service.runtime.resources import Resources
 from service.understanding.model_calls import complete, fingerprint
 from tests.conftest import Tenant
@@ -28,9 +28,9 @@ async def test_the_same_question_is_asked_once_per_tenant(
 ) -> None:
     async with with_scripted_model(resources, tenant, '["likes tea"]') as scripted:
         cached = scripted.resources.context.budget.used.cached
-        await complete(scripted.resources, tenant.workspace_id, ASK)
-        again = await complete(scripted.resources, tenant.workspace_id, ASK)
-        await complete(scripted.resources, stranger.workspace_id, ASK)
+        await complete(scripted.resources, tenant.workspace_id, ASK, str)
+        _, again = await complete(scripted.resources, tenant.workspace_id, ASK, str)
+        await complete(scripted.resources, stranger.workspace_id, ASK, str)
         assert (again.text, again.usage) == ('["likes tea"]', TokenUsage(0, 0))
         assert len(scripted.server.chat.bodies) == 2
         assert scripted.resources.context.budget.used.cached == cached + 1
@@ -49,16 +49,16 @@ async def test_only_an_answer_that_can_be_used_is_kept(
 ) -> None:
     async with with_scripted_model(resources, tenant, "") as scripted:
         scripted.server.chat.reply(answer, finish_reason=finish_reason)
-        await complete(scripted.resources, tenant.workspace_id, prompt)
+        await complete(scripted.resources, tenant.workspace_id, prompt, str)
     assert await stored(resources, tenant) == ([answer] if is_kept else [])
 
 
 async def test_the_caller_says_what_can_be_used(resources: Resources, tenant: Tenant) -> None:
-    def names_tea(reply: LlmReply) -> bool:
-        return "tea" in reply.text
+    def find_tea(answer: str) -> str | None:
+        return answer if "tea" in answer else None
 
     async with with_scripted_model(resources, tenant, '["likes chess"]') as scripted:
-        await complete(scripted.resources, tenant.workspace_id, ASK, names_tea)
+        await complete(scripted.resources, tenant.workspace_id, ASK, find_tea)
     assert await stored(resources, tenant) == []
 
 
