@@ -149,7 +149,6 @@ ENTRIES: dict[str, Entry] = {
     "texts to forget": _matched,
     "withdrawn sentences": _withdrawn,
     "term weights": lexemes.weights,
-    "stems": lexemes.stem_words,
     "context": lambda text: (context.question_share(text), context.first_person(text), context.end_of(text)),
     "summary": sentences.first_sentence,
     "tags": lambda text: tags.prefixes(tags.normalise(text)),

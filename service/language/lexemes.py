@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 
 from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
@@ -54,27 +54,16 @@ STOP_WORDS: Final = frozenset(_ENGLISH.split())
 
 NEGATIONS: Final = frozenset({"not", "never", "no", "without", "neither", "nor", "cannot", "none", "nobody", "nothing"})
 
-ARTICLES: Final = frozenset({"a", "an", "the"})
-
 SUFFIXES: Final = {"n't": "not", "'ll": "will", "'ve": "have", "'re": "are", "'m": "am", "'d": "would", "'s": ""}
 IRREGULAR: Final = {"can't": "can not", "won't": "will not", "shan't": "shall not", "let's": "let us"}
 
-# Apostrophes become one; soft hyphens, joiners, direction marks, tatweel and variation selectors carry no letter.
-CLEAN: Final = {ord(mark): "'" for mark in "\u2019\u02bc\u2018"} | dict.fromkeys(
-    [
-        0xAD,
-        0x640,
-        0x200C,
-        0x200E,
-        0x200F,
-        0x2060,
-        0xFE0E,
-        0xFE0F,
-        0xFEFF,
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-    ]
+APOSTROPHES: Final = "\u2019\u02bc\u2018"
+SILENT: Final = (
+    "\xad\u0640\u200c\u200e\u200f\u2060\ufe0e\ufe0f\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
+"""Soft hyphens, joiners, direction marks, tatweel and variation selectors carry no letter."""
+
+CLEAN: Final = str.maketrans(APOSTROPHES, "'" * len(APOSTROPHES), SILENT)
 
 # Vowel signs of Indic and other scripts are letters to a reader but not to \w: without them words fall apart.
 MARKS: Final = "".join(chr(at) for at in range(0x300, 0x3100) if unicodedata.category(chr(at)) in ("Mn", "Mc"))
@@ -103,26 +92,14 @@ NUMBER: Final = re.compile(r"\d[\d.,]*")
 ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")  # not those of India
 
 
-class TokenTerms(NamedTuple):
-    """What one token gives to BM25, and to the comparison of two texts."""
-
-    terms: tuple[str, ...]
-    stems: tuple[str, ...]
-
-
 def lexemes(text: str) -> list[str]:
     """Returns the terms of the text in their order, repeated as often as they occur; about 1 µs per known word."""
-    return [lexeme for token in _tokens(text) for lexeme in _read(token).terms]
+    return [lexeme for token in _tokens(text) for lexeme in _read(token)]
 
 
 def count_negations(terms: Iterable[str]) -> int:
     """Returns how many of a text's terms deny."""
     return sum(term in NEGATIONS for term in terms)
-
-
-def stem_words(text: str) -> frozenset[str]:
-    """Returns the stems that two texts must share to be called the same: all but articles, accents kept."""
-    return frozenset(stem for token in _tokens(text) for stem in _read(token).stems)
 
 
 @lru_cache(maxsize=32_768)
@@ -161,27 +138,24 @@ def _first_different(tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _read(token: str) -> TokenTerms:
+def _read(token: str) -> tuple[str, ...]:
     return _known(token) if len(token) <= CACHED_CHARS else _analyse(token)
 
 
-def _analyse(token: str) -> TokenTerms:
+def _analyse(token: str) -> tuple[str, ...]:
     if not token.isascii():
         if EMOJI.match(token):
-            plain = TONES.sub("", token) or token
-            return TokenTerms((plain,), (plain,))
+            return (TONES.sub("", token) or token,)
         if IS_UNSPACED.search(token):
             return _analyse_unspaced(token)
-    words = _words(token)
     stop = STOP_WORDS if not (token.isupper() and len(token) > 1) else frozenset()
-    terms = tuple(_fold(_stem(word)) for word in words if word not in stop)
-    return TokenTerms(terms, tuple(_stem(word) for word in words if word not in ARTICLES))
+    return tuple(_fold(_stem(word)) for word in _words(token) if word not in stop)
 
 
 _known = lru_cache(maxsize=32_768)(_analyse)
 
 
-def _analyse_unspaced(token: str) -> TokenTerms:
+def _analyse_unspaced(token: str) -> tuple[str, ...]:
     terms: list[str] = []
     for run in RUN.findall(token):
         if not IS_UNSPACED.match(run):
@@ -189,7 +163,7 @@ def _analyse_unspaced(token: str) -> TokenTerms:
             continue
         terms.extend(letter for letter in run if len(run) == 1 or IS_HAN.match(letter))
         terms.extend(run[at : at + 2] for at in range(len(run) - 1))
-    return TokenTerms(tuple(terms), tuple(terms))
+    return tuple(terms)
 
 
 def _words(token: str) -> list[str]:

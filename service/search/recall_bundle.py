@@ -16,7 +16,7 @@ from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueMetrics
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
-from service.language.lexemes import stem_words
+from service.language.lexemes import lexemes
 from service.language.prompt_text import one_line
 from service.language.talk.dates import as_said
 from service.language.talk.quotes import ASSISTANT_ROLES
@@ -226,8 +226,8 @@ class _Lines:
     def _repeated_in(self, turn: Turn) -> list[Message]:
         """The statements that an answer of the assistant repeats: "9:45, got it." is outdated with what it answers."""
         before = self.results.messages.get((turn.conversation_id, turn.index - 1), ())
-        words = stem_words(turn.text) if turn.role == "assistant" else frozenset()
-        return [message for message in before if words & stem_words(message.own)]
+        words = lexemes(turn.text) if turn.role == "assistant" else ()
+        return [message for message in before if not set(words).isdisjoint(lexemes(message.own))]
 
     def marks(self, hit: Hit, *, repeated: bool = False) -> str:
         """Whether a statement is no longer valid, and on which days the block has a later or an earlier one.

@@ -97,11 +97,6 @@ def check_lexemes(text: str, expected: list[str]) -> None:
     assert lexemes.lexemes(text) == expected
 
 
-def check_same_stems(left: str, right: str, *, same: bool) -> None:
-    """The stems that two texts must share to be duplicates."""
-    assert (lexemes.stem_words(left) == lexemes.stem_words(right)) is same
-
-
 def check_relations(text: str, expected: list[list[str]]) -> None:
     found = relations.find_relations(text, entities.find(text))
     assert [[each.source, each.relation, each.target] for each in found] == expected
