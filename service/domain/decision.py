@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -43,6 +43,9 @@ class Reason(StrEnum):
     PROMOTED = "What was learned in one channel was promoted."
     MODEL = "The language model decided."
 
+
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+"""Stands for the time of a statement of which nobody knows when it was said."""
 
 ChangeOf = Callable[[NDArray[np.float32]], float]
 """How much a text looks like a change of one with this vector."""
@@ -87,9 +90,9 @@ class Neighbour:
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
     @property
-    def start(self) -> datetime | None:
-        """When the statement begins to hold; None if it is not known when it was said."""
-        return None if self.timestamp is None else begins(self.timestamp, self.t_valid, self.t_invalid)
+    def start(self) -> datetime:
+        """When the statement begins to hold, as far as is known."""
+        return begins(self.timestamp or BEGINNING, self.t_valid, self.t_invalid)
 
     @property
     def state(self) -> tuple[object, ...]:

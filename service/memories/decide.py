@@ -75,8 +75,8 @@ def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
         return None if draft.fact else _decide_unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
     nearest = draft.seen[0]
     if nearest.similarity >= limits.memories.dedup_exact and is_same(draft.clean, nearest.text):
-        renewed = nearest.start is not None and draft.start > nearest.start
-        return _decide_unjudged(draft, Edit(Action.NONE, nearest, renewed=renewed), Reason.SAME_WORDS)
+        edit = Edit(Action.NONE, nearest, renewed=draft.start > nearest.start)
+        return _decide_unjudged(draft, edit, Reason.SAME_WORDS)
     return None
 
 
@@ -86,7 +86,7 @@ def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
 
 def repeat_decision(draft: Draft, equal: Neighbour) -> Decision:
     """The decision on a text that equals a memory's. It is history if it was said before that memory began."""
-    earlier = equal.start is not None and draft.start < equal.start
+    earlier = draft.start < equal.start
     return _decide_unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour, Reason, Strike
+from service.domain.decision import BEGINNING, Action, Claim, Decision, Edit, Evidence, Neighbour, Reason, Strike
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.domain.version import begins
@@ -27,7 +27,6 @@ model has looked at that memory yet, and where one has and did not name it. Of 4
 each other none lay below the first."""
 
 _YEAR = re.compile(r"(?:\((?:around )?|\b(?:in|of|back|[A-Z][a-z]+) )((?:19|20)\d\d)\b")
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,30 +138,25 @@ def _is_ahead(claim: Claim, memory: Neighbour) -> bool:
 
 def _began(claim: Claim) -> datetime:
     """When the statement begins to hold, as far as is known; it is ordered among memories by this time."""
-    return begins(claim.said_at or _BEGINNING, claim.t_valid, claim.t_invalid)
+    return begins(claim.said_at or BEGINNING, claim.t_valid, claim.t_invalid)
 
 
 def _last_known(memory: Neighbour) -> datetime:
     """The last time that a memory is known to have held: when it began or, if it has no end, when it was last said."""
-    began = _holds_from(memory)
-    return max(began, memory.timestamp or began) if memory.t_invalid is None else began
-
-
-def _holds_from(memory: Neighbour) -> datetime:
-    return begins(memory.timestamp or _BEGINNING, memory.t_valid, memory.t_invalid)
+    return max(memory.start, memory.timestamp or memory.start) if memory.t_invalid is None else memory.start
 
 
 def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
     same = next((pair for pair in related if pair.link.kind is LinkKind.SAME), None)
     if same is not None:
-        renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > _holds_from(same.memory)
+        renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > same.memory.start
         ended = _find_ended(claim, [pair for pair in related if pair is not same])
         known = Edit(Action.NONE, same.memory, renewed=renewed)
         return (known, *(Edit(Action.DELETE, pair.memory) for pair in ended)), [same.link.reason]
     later = [pair for pair in related if pair.ends_all and pair.later and not _is_ahead(claim, pair.memory)]
     before = _find_ended(claim, related)
     if later and not _is_over(claim):  # a statement about a past time stays true next to a later one
-        following = min(later, key=lambda pair: _holds_from(pair.memory))
+        following = min(later, key=lambda pair: pair.memory.start)
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
     if not before:
@@ -177,11 +171,11 @@ def _strikes(claim: Claim, related: Sequence[Related]) -> tuple[Strike, ...]:
     """The memories that lose a sentence to the statement, and the sentences that it loses to later ones."""
     strikes: list[Strike] = []
     rest = claim.text
-    for pair in sorted(related, key=lambda each: _holds_from(each.memory)):
+    for pair in sorted(related, key=lambda each: each.memory.start):
         link = relate(pair.memory.text, rest, pair.memory.similarity) if pair.later and pair.link.text else pair.link
         if link is None or link.text is None or _is_over(claim) or (pair.later and _is_ahead(claim, pair.memory)):
             continue
-        strikes.append(Strike(pair.memory, CleanText(link.text), _holds_from(pair.memory) if pair.later else None))
+        strikes.append(Strike(pair.memory, CleanText(link.text), pair.memory.start if pair.later else None))
         rest = strikes[-1].text if pair.later else rest
     return tuple(strikes)
 
@@ -197,7 +191,7 @@ def _find_ended(claim: Claim, related: Sequence[Related]) -> list[Related]:
     ]
     by_slot = [end for end in ends if end.link.reason is Reason.NEW_VALUE]
     if by_slot:
-        return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
+        return sorted(by_slot, key=lambda each: each.memory.start, reverse=True)
     return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour, Reason
@@ -58,11 +58,11 @@ def check_answer(
     replaces = any(edit.action is Action.UPDATE for edit in operations)
     if any(_says_something_else(memory, words, replaced=replaces) for memory in touched):
         return _reject(claim, shown, evidence, "it puts the fact in the place of a memory about something else")
-    meant = _meaningful(operations)
+    meant = _complete(operations, fact)
     if not may_drop and any(_drops(each, claim, shown) for each in meant):
         return _reject(claim, shown, evidence, "it drops a fact that no memory says")
     verbs = "+".join(edit.action for edit in operations)
-    edits = _in_time(_never_less(meant, fact), claim)
+    edits = _in_time(meant, claim)
     return Decision(
         edits,
         replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason),
@@ -167,17 +167,12 @@ def _find_list(answer: str) -> list[Any] | None:
     return first
 
 
-def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Drops NONE next to another action."""
-    real = tuple(edit for edit in operations if edit.action is not Action.NONE)
-    return real or operations[:1]
-
-
-def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
-    """Replaces the memory of a bare DELETE by the fact that caused it: what is known changes but does not vanish."""
-    retires = any(edit.action is Action.DELETE for edit in operations)
-    places = any(edit.action is not Action.DELETE for edit in operations)
-    return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
+def _complete(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
+    """The operations without NONE next to another action. Where there is nothing but DELETE, the fact that caused it is
+    added: what is known changes but does not vanish."""
+    real = tuple(edit for edit in operations if edit.action is not Action.NONE) or operations[:1]
+    is_bare = all(edit.action is Action.DELETE for edit in real)
+    return (*real, Edit(Action.ADD, None, fact)) if is_bare else real
 
 
 def _reject(claim: Claim, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
@@ -186,8 +181,6 @@ def _reject(claim: Claim, shown: Sequence[Neighbour], evidence: Evidence, why: s
     judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
     return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))
 
-
-T = TypeVar("T")
 
 CALLS_AT_ONCE = 8
 
@@ -207,10 +200,16 @@ async def decide(
     """The decision on each statement. If `llm` says so and there is a model, it is asked about those that the rules
     leave open; with `ask_always`, or an instruction of the workspace for decisions, about all that have memories near
     them. Never raises for a failing model."""
-    if not llm or res.llm is None:
-        return await _by_rules(_judge, claims, res)
+    asks = llm and res.llm is not None
     asks_all = ask_always or res.settings.llm.prompts.update_decision is not None
-    decisions = await _by_rules(_judge_if_alone if asks_all else _settle, claims, res)
+
+    def decide_by_rules(given: ShownClaim) -> Decision | None:
+        if asks and asks_all and given.shown:
+            return None
+        return settle(given.claim, given.shown, given.comparison) if asks else judge(given.claim, given.shown)
+
+    chars = sum(map(_count_chars, claims))
+    decisions = await res.rules.run_if_long(chars, lambda: list(map(decide_by_rules, claims)))
     slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def ask_if_open(claim: ShownClaim, decision: Decision | None) -> Decision:
@@ -222,22 +221,8 @@ async def decide(
     return list(await asyncio.gather(*map(ask_if_open, claims, decisions)))
 
 
-async def _by_rules(judge_one: Callable[[ShownClaim], T], given: Sequence[ShownClaim], res: Resources) -> list[T]:
-    """Judges all statements in one call; long texts off the event loop."""
-    texts = [case.claim.text for case in given] + [memory.text for case in given for memory in case.shown]
-    return await res.rules.run_if_long(sum(map(len, texts)), lambda: list(map(judge_one, given)))
-
-
-def _judge(given: ShownClaim) -> Decision:
-    return judge(given.claim, given.shown)
-
-
-def _judge_if_alone(given: ShownClaim) -> Decision | None:
-    return None if given.shown else _judge(given)
-
-
-def _settle(given: ShownClaim) -> Decision | None:
-    return settle(given.claim, given.shown, given.comparison)
+def _count_chars(given: ShownClaim) -> int:
+    return len(given.claim.text) + sum(len(memory.text) for memory in given.shown)
 
 
 async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> Decision:
@@ -250,7 +235,7 @@ async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> De
         # uncached: an equal text is found before anybody is asked
         reply = await model_calls.complete_on_account(res, workspace_id, prompt)
     except LlmError as exc:
-        [fallback] = await _by_rules(_judge, [given], res)
+        fallback = await res.rules.run_if_long(_count_chars(given), judge, claim, shown)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
         warning = exc.as_warning("A fact was decided by the rules.")
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
