@@ -26,7 +26,6 @@ from service.domain.fact import Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
-from service.language import talk
 from service.language.talk import speech_acts
 from service.providers.json_reply import THOUGHTS, as_list, readings
 from service.providers.protocols import LlmReply
@@ -100,7 +99,7 @@ def _reply_warnings(read_out: ReadOut, reply: LlmReply, stated: int) -> tuple[st
 
 def by_rules(sources: SourceTurns) -> Extracted:
     """The offline extraction: quotes. Pure; some milliseconds for a long conversation."""
-    facts = tuple(talk.read(sources.messages, sources.before, sources.zone))
+    facts = tuple(sources.quotes)
     why = None if facts else "no message states anything worth keeping; greetings, questions and small talk do not"
     return Extracted(facts, "rules:3", (), why)
 
@@ -166,11 +165,8 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
     if not _is_usable(text):
         return None
-    label, level, message = (
-        str(value.get("certainty")).lower(),
-        _whole(value.get("importance")),
-        _whole(value.get("message")),
-    )
+    label = str(value.get("certainty")).lower()
+    level, message = _whole(value.get("importance")), _whole(value.get("message"))
     tag, kind, categories = value.get("temporal"), value.get("type"), value.get("categories")
     return Fact(
         text=CleanText(text.strip()),

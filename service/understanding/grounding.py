@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from service.domain.fact import Comparison, Fact
+from service.domain.fact import Fact
 from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
-from service.language import talk, temporal, text_values
+from service.language import temporal, text_values
 from service.language.common_words import is_common
 from service.language.lexemes import count_negations, lexemes
 from service.language.talk import USER, dates, speech_acts
@@ -148,14 +148,9 @@ def _find_names(text: str) -> list[str]:
 
 def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
     """A name or figure of a fact that nobody said; those of dates are checked as dates."""
-    said = f"{sources.text}\n{USER}"
     undated = _without(text, _mentions(text, sources))
-    words = set(re.findall(r"[^\W_]+", said.casefold()))
-    known = {word for each in sources.known for word in re.findall(r"[^\W_]+", each.casefold())}
-    for name in text_values.names(f"x {undated}"):
-        parts = [part for part in re.findall(r"[^\W_]{2,}", name.key) if part != USER.casefold()]
-        if not all(part in words or part.removesuffix("s") in words or part in known for part in parts):
-            return Refusal.NAME
+    if not all(_is_named(name.key, sources) for name in text_values.names(f"x {undated}")):
+        return Refusal.NAME
     years = {str(at.astimezone(sources.zone).year) for _, mention in sources.mentions if (at := mention.begins_at)}
     if not text_values.figures(undated) <= text_values.figures(sources.text) | years:
         return Refusal.FIGURE
@@ -237,34 +232,21 @@ def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tup
     """The facts that pass the checks, in order, with the sentences that replace those that do not, and a warning about
     these. Pure; some milliseconds where times are named."""
     kept: list[Fact] = []
-    refused = 0
-    said: list[Fact] | None = None
-    used: dict[Fact, int] = {}  # the quotes that replace a fact, and their places
+    refused = quoted = 0
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
         if refusal(fact.text, sources, fact.message) is None:
             kept.append(_check(fact, nearest, sources))
             continue
         refused += 1
-        said = talk.read(sources.messages, sources.before, sources.zone) if said is None else said
-        instead = next((each for each in said if _holds(each, nearest, sources)), None)
-        if instead is None:
-            continue
-        if instead not in used:
-            used[instead] = len(kept)
-            kept.append(replace(instead, comparison=fact.comparison))
-        elif fact.comparison is not None:
-            kept[used[instead]] = _also_compared(kept[used[instead]], fact.comparison)
+        instead = next((each for each in sources.quotes if _holds(each, nearest, sources)), None)
+        if instead is not None and instead not in kept:
+            quoted += 1
+            kept.append(instead)
     if not refused:
         return kept, ()
-    quoted = f", {len(used)} replaced by what was said" if used else ""
-    return kept, (f"ungrounded_facts: {refused} claimed more than was said and were left out{quoted}.",)
-
-
-def _also_compared(quote: Fact, more: Comparison) -> Fact:
-    """A quote that replaces several facts, with the memories that the model compared any of them with."""
-    had = quote.comparison
-    return replace(quote, comparison=replace(more, named=more.named | had.named) if had else more)
+    replaced = f", {quoted} replaced by what was said" if quoted else ""
+    return kept, (f"ungrounded_facts: {refused} claimed more than was said and were left out{replaced}.",)
 
 
 def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
@@ -292,10 +274,8 @@ def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) 
         speaker=fact.speaker if fact.speaker in speakers else said.speaker,
         t_valid=_confirm(fact.t_valid, times, before=said.said_at),
         t_invalid=_confirm(fact.t_invalid, times, after=said.said_at),
-        entities=tuple(entity for entity in fact.entities if _are_named((entity.name,), sources)),
-        relations=tuple(
-            relation for relation in fact.relations if _are_named((relation.source, relation.target), sources)
-        ),
+        entities=tuple(entity for entity in fact.entities if _is_named(entity.name, sources)),
+        relations=tuple(each for each in fact.relations if _is_named(f"{each.source} {each.target}", sources)),
     )
 
 
@@ -332,7 +312,7 @@ def _confirm(
     return moment if any(abs(moment - time) < DAY for time in times) else None
 
 
-def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
-    """Whether every word of the names was said, or is the name of a speaker."""
-    said = set(re.findall(r"\w+", f"{sources.text} {talk.USER}".casefold()))
-    return all(set(re.findall(r"\w+", name.casefold())) <= said for name in names)
+def _is_named(name: str, sources: SourceTurns) -> bool:
+    """Whether every word of a name was said, or is in a known memory; "Tom's" has that of "Tom"."""
+    parts = re.findall(r"[^\W_]{2,}", name.casefold())
+    return all(part in sources.named or part.removesuffix("s") in sources.named for part in parts)

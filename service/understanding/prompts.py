@@ -128,24 +128,16 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
         listed = (f"({number}) {text}" for number, text in enumerate(sources.known, 1))
         parts.append("Known already:\n" + fence(*listed))
     if sources.before:
-        said = (f"{_said_at(utterance, sources.zone)} {_line(utterance)}" for utterance in sources.before)
-        parts.append("Said before:\n" + fence(*said))
-    lines = (
-        f"[{index}] {_said_at(utterance, sources.zone)} {_line(utterance)}"
-        for index, utterance in enumerate(sources.messages, 1)
-    )
+        parts.append("Said before:\n" + fence(*(_line(utterance, sources.zone) for utterance in sources.before)))
+    lines = (f"[{index}] {_line(utterance, sources.zone)}" for index, utterance in enumerate(sources.messages, 1))
     parts.append("Conversation:\n" + fence(*lines))
     return LlmRequest("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), FACTS_SCHEMA)
 
 
-def _said_at(said: Utterance, zone: ZoneInfo) -> str:
-    return f"{said.said_at.astimezone(zone):%a %Y-%m-%d %H:%M}"
-
-
-def _line(said: Utterance) -> str:
-    """`role: content`, or `name (role): content`."""
+def _line(said: Utterance, zone: ZoneInfo) -> str:
+    """`time role: content`, or `time name (role): content`."""
     who = one_line(f"{said.name} ({said.role})" if said.name else said.role)
-    return f"{who}: {said.text}"
+    return f"{said.said_at.astimezone(zone):%a %Y-%m-%d %H:%M} {who}: {said.text}"
 
 
 def decide(claim: Claim, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:

@@ -6,17 +6,19 @@ message that the model named, then to the user, then to the later message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
+from service.domain.fact import Fact
 from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
 from service.language import sentences, temporal
 from service.language.lexemes import lexemes
-from service.language.talk import USER, Utterance, speech_acts
+from service.language.talk import USER, Utterance, read, speech_acts
 
 UTC_ZONE = ZoneInfo("UTC")
 
@@ -74,6 +76,16 @@ class SourceTurns:
     def text(self) -> str:
         """Everything that was said, with the names of the speakers."""
         return "\n".join(f"{utterance.speaker} ({utterance.role}): {utterance.text}" for utterance in self.turns)
+
+    @cached_property
+    def quotes(self) -> list[Fact]:
+        """The messages that the rules keep, as they were said."""
+        return read(self.messages, self.before, self.zone)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The words, casefolded, that a name may consist of: those that were said, and those of the known memories."""
+        return frozenset(re.findall(r"[^\W_]+", "\n".join((self.text, USER, *self.known)).casefold()))
 
     @cached_property
     def mentions(self) -> list[tuple[int, TimeMention]]:

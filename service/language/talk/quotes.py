@@ -86,26 +86,25 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Antecedent:
-    """A span of an earlier turn, and how it is quoted before the message that refers to it."""
+class Quotation:
+    """What a message refers to, as it is quoted in front of the message, and its span in its turn."""
 
-    said: Said
+    text: str
+    turn: int
     start: int
     end: int
-    text: str
 
-    @classmethod
-    def of(cls, before: Sequence[Said], said: Said) -> Antecedent:
-        """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
-        start, end = speech_acts.find_referent(said.text)
-        text = said.text[start:end]
-        index = before.index(said)
-        if index and (speech_acts.names_nobody(text) or speech_acts.replies(text)):
-            earlier = before[index - 1]
-            left, right = speech_acts.find_referent(earlier.text)
-            text = f"{_attribute(earlier, earlier.text[left:right])} {_attribute(said, text)}"
-            return cls(said, start, end, text)
-        return cls(said, start, end, _attribute(said, text))
+
+def _quote_referent(before: Sequence[Said], said: Said) -> Quotation:
+    """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
+    start, end = speech_acts.find_referent(said.text)
+    text = said.text[start:end]
+    quoted, index = _attribute(said, text), before.index(said)
+    if index and (speech_acts.names_nobody(text) or speech_acts.replies(text)):
+        earlier = before[index - 1]
+        left, right = speech_acts.find_referent(earlier.text)
+        quoted = f"{_attribute(earlier, earlier.text[left:right])} {quoted}"
+    return Quotation(quoted, said.turn, said.passage.start + start, said.passage.start + end)
 
 
 def _attribute(said: Said, text: str) -> str:
@@ -158,11 +157,8 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         own = _BLANKS.sub(" ", own.strip())
     own = f"{said.passage.heading} {own}" if said.passage.heading else own
     text = f"{said.utterance.speaker}: {own}"
-    also: tuple[tuple[int, int, int], ...] = ()
-    if context is not None:
-        text = f"{context.text} {text}"
-        message, begin = context.said.turn - first, context.said.passage.start
-        also = ((message, begin + context.start, begin + context.end),) if message >= 0 else ()
+    text = f"{context.text} {text}" if context is not None else text
+    also = (context.turn - first, context.start, context.end) if context and context.turn >= first else None
     return Fact(
         text=CleanText(text),
         confidence=speech_acts.rate_confidence(said.text),
@@ -170,11 +166,11 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         message=said.turn - first,
         start=said.passage.start,
         end=said.passage.end,
-        also=also,
+        also=(also,) if also else (),
     )
 
 
-def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None:
+def _find_antecedent(before: Sequence[Said], message: Said) -> Quotation | None:
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
     if message.passage.heading or not before or (before[-1].turn == message.turn and not message.passage.label):
         return None
@@ -192,12 +188,12 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
     if corrects and not asked and any(map(lexemes, topics)):
         return None
     if fragment or (other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text))):
-        return Antecedent.of(before, last)
+        return _quote_referent(before, last)
     if speech_acts.names_nobody(message.text):
         if other and near:
-            return Antecedent.of(before, last)
+            return _quote_referent(before, last)
         named = next((one for one in _own_statements(before, message) if text_values.names(f"x {one.text}")), None)
-        return Antecedent.of(before, named) if named is not None else None
+        return _quote_referent(before, named) if named is not None else None
     return None
 
 
@@ -207,7 +203,7 @@ def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.asks(one.text)]
 
 
-def _find_replaced(before: Sequence[Said], message: Said) -> Antecedent | None:
+def _find_replaced(before: Sequence[Said], message: Said) -> Quotation | None:
     """The last sentence that has one value of the kind that the message gives, of the same thing. The value is left out
     if the message corrects it. An assistant may repeat it, so the speaker's own last statement comes first."""
     topics, own = speech_acts.find_topics(message.text), _own_statements(before, message)
@@ -218,7 +214,8 @@ def _find_replaced(before: Sequence[Said], message: Said) -> Antecedent | None:
             wrong = text_values.find_replacement(given, sentence)
             if wrong is not None:
                 if not speech_acts.corrects(message.text):
-                    return Antecedent.of(before, one)
+                    return _quote_referent(before, one)
                 text = f"{sentence[: wrong.start]}\u2026{sentence[wrong.end :]}"
-                return Antecedent(one, start, end, _attribute(one, text))
+                begin = one.passage.start
+                return Quotation(_attribute(one, text), one.turn, begin + start, begin + end)
     return None
