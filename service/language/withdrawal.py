@@ -34,18 +34,11 @@ def still_said(old: str, new: str) -> bool:
 
 def subtract(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     """The union of `spans` less the union of `kept`, in order."""
-    left: list[Span] = []
-    holes, at = _unite(kept), 0
-    for start, end in _unite(spans):
-        while at < len(holes) and holes[at][0] < end:
-            if holes[at][1] > start:
-                left.append((start, max(start, holes[at][0])))
-                start = holes[at][1]
-            if holes[at][1] > end:
-                break
-            at += 1
-        left.append((start, max(start, end)))
-    return [(begins, ends) for begins, ends in left if begins < ends]
+    left = _unite(spans)
+    for hole_start, hole_end in _unite(kept):
+        pieces = [((start, min(end, hole_start)), (max(start, hole_end), end)) for start, end in left]
+        left = [(start, end) for pair in pieces for start, end in pair if start < end]
+    return left
 
 
 def hide(text: str, hidden: Sequence[Span]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -20,17 +19,16 @@ _LETTERS: Final = str.maketrans(
 )
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
 _OUTER: Final = ".,;:!?()[]{}<>\"'«»„…*`|"
-_MASKED: Final = re.compile(r"\[REDACTED:\w+\]")
-_PHONE: Final = re.compile(
-    r"(?<![\w.@:/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{1,5}(?:[ .-]\d{2,7}){1,5}(?![\w@:/]|[.-]\w)|"
-    r"(?<![\w.@:/-])\+\d{7,15}(?!\w)"
-)
-_SPELT_EMAIL: Final = re.compile(
-    r"(?<![\w.+-])[\w.+-]++(?:"
+_SEVERAL_WORDS: Final = re.compile(
+    r"(?P<masked>\[REDACTED:\w+\])"
+    r"|(?P<email>(?i:(?<![\w.+-])[\w.+-]++(?:"
     r"\s*+[\[({]\s*+at\s*+[\])}]\s*+[\w-]++(?:\s*+(?:\.|[\[({]\s*+dot\s*+[\])}])\s*+[\w-]++)+|"
-    r"\sat\s[\w-]++(?:\sdot\s[\w-]++)+)",
-    re.IGNORECASE,
+    r"\sat\s[\w-]++(?:\sdot\s[\w-]++)+)))"
+    r"|(?P<phone>(?<![\w.@:/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{1,5}(?:[ .-]\d{2,7}){1,5}"
+    r"(?![\w@:/]|[.-]\w)|(?<![\w.@:/-])\+\d{7,15}(?!\w))"
 )
+"""Redacted words, e-mail addresses that are spelt out, and numbers with blanks in them, which may be phone numbers."""
+
 _SPELT_SIGN: Final = re.compile(r"(?<!\s)(?:\s*+[\[({]\s*+|\s++)(at|dot)(?:\s*+[\])}]\s*+|\s++)", re.IGNORECASE)
 _CODE_NAME: Final = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(?:[-_][A-Z0-9]+)*")
 _SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
@@ -79,12 +77,18 @@ def split_words(text: str) -> list[Word]:
     """The words and identifiers of the text, in order."""
     words: list[Word] = []
     at = 0
-    for span, kind in _spans_of_several_words(text):
-        words += _split_pieces(text, at, span[0])
-        raw = text[span[0] : span[1]]
-        key = {"masked": raw, "email": _join_spelt(raw)}.get(kind) or re.sub(r"\D", "", raw)
-        words.append(Word(raw, key, kind, *span))
-        at = span[1]
+    for match in _SEVERAL_WORDS.finditer(text):
+        raw = match[0]
+        if match["masked"]:
+            word = Word(raw, raw, "masked", *match.span())
+        elif match["email"]:
+            word = Word(raw, _join_spelt(raw), "email", *match.span())
+        elif _is_phone(raw):
+            word = Word(raw, re.sub(r"\D", "", raw), "phone", *match.span())
+        else:
+            continue
+        words += [*_split_pieces(text, at, word.start), word]
+        at = word.end
     return words + _split_pieces(text, at, len(text))
 
 
@@ -102,20 +106,6 @@ def are_same(one: Word, other: Word) -> bool:
 def is_weak(word: Word) -> bool:
     """Whether a word with digits is a time or an amount, and not an identifier."""
     return bool(_WEAK.fullmatch(fold(word.raw)))
-
-
-def _spans_of_several_words(text: str) -> Iterator[tuple[tuple[int, int], Kind]]:
-    """Phone numbers and e-mail addresses that have blanks in them, and redacted words; none within another."""
-    candidates: list[tuple[tuple[int, int], Kind]] = [(match.span(), "masked") for match in _MASKED.finditer(text)]
-    candidates += [(match.span(), "email") for match in _SPELT_EMAIL.finditer(text)]
-    for match in _PHONE.finditer(text):
-        if _is_phone(match[0]):
-            candidates.append((match.span(), "phone"))
-    at = 0
-    for (start, end), kind in sorted(candidates):
-        if start >= at:
-            yield (start, end), kind
-            at = end
 
 
 def _is_phone(written: str) -> bool:
