@@ -11,31 +11,24 @@ Zephyr library", "my sister Ines", "works at"), the spelling (FastAPI, GPT-4o, N
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.language import entity_runs, entity_words, sentences
 from service.language.common_words import is_common
 from service.language.entity_runs import Token, look_up
-from service.language.entity_words import CAPITAL_NAMES, NAMES
 
-# Singular as stored → key of the `entities` view. The first five keys are always there.
-_VIEW = {
-    "tool": "tools",
-    "technology": "tools",
-    "project": "projects",
-    "person": "people",
-    "concept": "concepts",
-    "organization": "organizations",
-    "location": "locations",
-    "event": "events",
-    "product": "products",
-}
+# Where the key of the `entities` view is not the type with an s.
+_PLURALS = {"technology": "tools", "person": "people"}
 _ALWAYS = ("tools", "projects", "people", "concepts", "organizations")
 _REPOSITORY = frozenset({"repo", "repository", "project", "codebase", "monorepo", "microservice"})
 _MAX_KNOWN_WORDS, _MAX_LISTED_WORDS = 6, 2
 _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
+
+
+LookUp = Callable[[list[Token]], tuple[str, str] | None]
+"""Returns the usual spelling and the type of a run of words that is a known name, else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +53,25 @@ def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entit
 def group(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
     """Returns the names under the plural keys of the memory view, each name once, in order of first mention.
 
-    Keys outside the first five appear only when filled; a free type keeps its name with an s.
+    Keys outside the first five appear only when filled.
     """
     view: dict[str, dict[str, str]] = {key: {} for key in _ALWAYS}
     for entity in entities:
-        names = view.setdefault(_VIEW.get(entity.type, f"{entity.type}s"), {})
+        names = view.setdefault(_PLURALS.get(entity.type, f"{entity.type}s"), {})
         names.setdefault(entity.name.casefold(), entity.name)
     return {key: list(names.values()) for key, names in view.items()}
 
 
 def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> list[EntitySpan]:
     words = entity_runs.tokens(text, start, end)
-    taken = list(_find_known(text, words, known)) if known else []
+
+    def look_up_known(run: list[Token]) -> tuple[str, str] | None:
+        kind = known.get(" ".join(token.lower for token in run))
+        return (text[run[0].start : run[-1].end], kind) if kind else None
+
+    taken = list(_find_listed(words, look_up_known, _MAX_KNOWN_WORDS)) if known else []
     taken += _free(taken, _find_capitalised(text, words))
-    taken += _free(taken, _find_listed(words))
+    taken += _free(taken, _find_listed(words, look_up, _MAX_LISTED_WORDS))
     taken += _free(taken, _code_names(words))
     return sorted(taken, key=lambda entity: entity.start)
 
@@ -82,17 +80,18 @@ def _free(taken: list[EntitySpan], candidates: Iterable[EntitySpan]) -> list[Ent
     return [new for new in candidates if all(new.end <= old.start or old.end <= new.start for old in taken)]
 
 
-def _find_known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[EntitySpan]:
-    for first, last, name in _phrases(words, known.keys(), _MAX_KNOWN_WORDS):
-        yield EntitySpan(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
-
-
-def _find_listed(words: list[Token]) -> Iterator[EntitySpan]:
-    """Listed names in lower case, and those that a longer run did not cover."""
-    for first, last, _ in _phrases(words, NAMES.keys() | CAPITAL_NAMES.keys(), _MAX_LISTED_WORDS):
-        known = entity_runs.look_up(words[first : last + 1])
-        if known is not None:
-            yield EntitySpan(*known, words[first].start, words[last].end)
+def _find_listed(words: list[Token], known: LookUp, longest: int) -> Iterator[EntitySpan]:
+    """The names that are known, the longest first, none overlapping."""
+    index = 0
+    while index < len(words):
+        for end in range(min(index + longest, len(words)), index, -1):
+            run = words[index:end]
+            named = known(run) if all(word.gap.strip() in ("", "-") for word in run[1:]) else None
+            if named is not None:
+                yield EntitySpan(*named, run[0].start, run[-1].end)
+                index = end - 1
+                break
+        index += 1
 
 
 def _code_names(words: list[Token]) -> Iterator[EntitySpan]:
@@ -104,25 +103,11 @@ def _code_names(words: list[Token]) -> Iterator[EntitySpan]:
                 yield EntitySpan(token.text, "project", token.start, token.end)
 
 
-def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator[tuple[int, int, str]]:
-    """First and last index of every phrase found among the names; the longest first, none overlapping."""
-    lowered = [word.lower for word in words]
-    index = 0
-    while index < len(words):
-        for last in range(min(index + longest, len(words)) - 1, index - 1, -1):
-            name = " ".join(lowered[index : last + 1])
-            if name in names and all(word.gap.strip() in ("", "-") for word in words[index + 1 : last + 1]):
-                yield index, last, name
-                index = last
-                break
-        index += 1
-
-
 def _find_capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     for first, last in entity_runs.runs(words):
         start, end = words[first].start, words[last - 1].end
-        known = entity_runs.look_up(words[first:last])
-        yield EntitySpan(known[0] if known else text[start:end], find_type(words, first, last), start, end)
+        name, kind = look_up(words[first:last]) or (text[start:end], _find_type(words, first, last))
+        yield EntitySpan(name, kind, start, end)
 
 
 _MIXED = re.compile(r"[^\W\d_]*[a-zà-ÿ][A-Z]|\w+\.(?:js|py|io|ai|net|rs|ts)$|\.NET", re.UNICODE)
@@ -136,13 +121,8 @@ _CONTEXTS = (
 )
 
 
-def find_type(sentence: list[Token], start: int, end: int) -> str:
-    """Returns the type of the run `sentence[start:end]`."""
-    run = sentence[start:end]
-    before, after = _before(sentence, start), _after(sentence, end)
-    known = look_up(run)
-    if known is not None:
-        return known[1]
+def _find_type(sentence: list[Token], start: int, end: int) -> str:
+    run, before, after = sentence[start:end], _before(sentence, start), _after(sentence, end)
     return _inside(run) or _by_neighbours(run, before, after) or _find_spelled(run, before) or _by_words(run, before)
 
 

@@ -180,12 +180,7 @@ def name_categories(text: str) -> tuple[str, ...]:
 
     Ties go to the category mentioned first, then to the order of the taxonomy, so equal texts get equal answers.
     """
-    text = _PLACEHOLDER.sub(" ", text[:_CHARS_READ])
-    return tuple(_from_taxonomy(text)[:MAX_CATEGORIES])
-
-
-def _from_taxonomy(text: str) -> list[str]:
-    stems = lexemes(text)
+    stems = lexemes(_PLACEHOLDER.sub(" ", text[:_CHARS_READ]))
     hits: dict[str, set[tuple[str, ...]]] = {}
     first: dict[str, int] = {}
     for at, stem in enumerate(stems):
@@ -195,4 +190,5 @@ def _from_taxonomy(text: str) -> list[str]:
                 first.setdefault(category, at)
     # Different words count, repeats do not; a phrase weighs as many words as it has.
     weights = {category: sum(map(len, phrases)) for category, phrases in hits.items()}
-    return sorted(hits, key=lambda category: (-weights[category], first[category], _RANK[category]))
+    ranked = sorted(hits, key=lambda category: (-weights[category], first[category], _RANK[category]))
+    return tuple(ranked[:MAX_CATEGORIES])

@@ -25,13 +25,9 @@ def share(text: str, pattern: str) -> float | None:
     """How much of the text is the pattern (0..1), if it is an example of it; else None, as for a question."""
     usual = [term for term in lexemes(pattern) if term not in FREQUENCY]
     said = lexemes(text)
-    if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, said):
+    rest = iter(said)
+    if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not all(each in rest for each in usual):
         return None
     if count_negations(said) != count_negations(usual):
         return None
     return len(set(usual)) / len(set(said))
-
-
-def _in_order(part: list[str], whole: list[str]) -> bool:
-    rest = iter(whole)
-    return all(each in rest for each in part)

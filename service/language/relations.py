@@ -62,14 +62,10 @@ def find_relations(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelatio
 
 def _find_label(left: EntitySpan, right: EntitySpan, between: str) -> str | None:
     words = " ".join(between.split()) if len(between) <= _LONGEST_CHARS else ""
-    return next(
-        (
-            label
-            for label, pattern, lefts, rights in PATTERNS
-            if left.type in lefts and right.type in rights and pattern.fullmatch(words)
-        ),
-        None,
-    )
+    for label, pattern, lefts, rights in PATTERNS:
+        if left.type in lefts and right.type in rights and pattern.fullmatch(words):
+            return label
+    return None
 
 
 MAX_LABEL_CHARS = 64
