@@ -9,30 +9,27 @@ from functools import lru_cache
 
 from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
+from service.language.lexemes import STOP_WORDS
+
 
 def word_set(block: str) -> frozenset[str]:
     """The blank-separated words of a block of text."""
     return frozenset(block.split())
 
 
-# Closed classes: they carry no topic and never start a name.
-FUNCTION_WORDS = word_set("""
-    a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves
-    he him his himself she her hers herself it its itself they them their theirs themselves who whom whose which
-    what where when why how and or but nor so yet if unless until while because since although though whereas as
-    than then there here in on at by to of for from with without into onto upon about above below under over between
-    among through during before after against across along around behind beside besides beyond despite except inside
-    outside near off out up down per via toward towards within is am are was were be been being do does did doing
-    done has have had having will would shall should can could may might must ought not no yes none neither either
-    both each every any some all many much more most few fewer little less least several other another such same own
-    just only even also too very quite rather really almost already always never ever often sometimes usually again
-    still once twice now today tomorrow yesterday tonight soon later maybe perhaps however therefore thus hence
-    meanwhile otherwise instead anyway ok okay hi hello hey thanks please well oh ah wow yeah yep nope sorry im ive
-    ill id dont doesnt didnt cant wont isnt arent wasnt everyone everybody everything someone somebody something
-    anyone anybody anything nobody nothing one ones etc eg ie vs don't doesn't didn't can't won't isn't aren't
-    wasn't weren't couldn't shouldn't wouldn't haven't hasn't i'm i've i'll i'd it's that's there's he's she's we're
-    we've we'll you're you've they're they've let's what's who's
+FUNCTION_WORDS = STOP_WORDS | word_set("""
+    nor yet if unless until while because since although though whereas within without upon above below under over
+    between among during before after against across along around behind beside besides beyond despite except inside
+    outside near off out up down per via toward towards having shall may might must ought not no yes none neither either
+    both every all many much more most few fewer little less least several other another same only even too quite
+    rather really almost already always never ever often sometimes usually again still once twice now today tomorrow
+    yesterday tonight soon later maybe perhaps however therefore thus hence meanwhile otherwise instead anyway ok okay
+    hi hello hey here thanks please well ah wow yeah yep nope sorry im ive ill id dont doesnt didnt cant wont isnt arent
+    wasnt everyone everybody everything someone somebody something anyone anybody anything nobody nothing one ones etc
+    eg ie vs don't doesn't didn't can't won't isn't aren't wasn't weren't couldn't shouldn't wouldn't haven't hasn't
+    i'm i've i'll i'd it's that's there's he's she's we're we've we'll you're you've they're they've let's what's who's
 """)
+"""Closed classes: they carry no topic and never start a name."""
 
 CALENDAR = word_set("""
     january february march april may june july august september october november december jan feb mar apr jun jul

@@ -12,6 +12,7 @@ import re
 from collections.abc import Set
 from typing import Final, Literal
 
+from service.language import text_values
 from service.language.common_words import CALENDAR, is_common
 from service.language.lexemes import lexemes
 
@@ -21,11 +22,6 @@ _ASKS_NAME: Final = re.compile(r"\bwho(?:m|se)?\b|\bnames?\b|\bcalled\b|\btitles
 _ASKS_FIGURE: Final = re.compile(
     r"\bhow (?:much|old|long|far|tall|big|large|heavy|deep|high|often)\b"
     r"|\b(?:price|costs?|salary|rent|fee|budget|deposit|age|number)\b",
-    re.IGNORECASE,
-)
-_FIGURE: Final = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
-    r"|hundred|thousand|million|dozen|half|once|twice)\b",
     re.IGNORECASE,
 )
 _CAPITALISED: Final = re.compile(r"\b[A-Z\u00c0-\u00de][\w\u2019'-]+")
@@ -41,7 +37,7 @@ def kind(question: str) -> Kind | None:
 def holds(asked: Kind, text: str, known: Set[str]) -> bool:
     """Whether a text has a figure, or a name without a lexeme of `known`: the question itself has those."""
     if asked == "figure":
-        return _FIGURE.search(text) is not None
+        return bool(text_values.figures(text))
     return any(
         not is_common(word) and word.casefold() not in CALENDAR and known.isdisjoint(lexemes(word))
         for word in _CAPITALISED.findall(text)
