@@ -71,8 +71,8 @@ def _grounded(text: str) -> object:
     )
 
 
-def _refusal(text: str) -> object:
-    return grounding.refusal(text, SourceTurns([Utterance("user", USUAL)]))
+def _claims_more(text: str) -> object:
+    return grounding.claims_more(text, SourceTurns([Utterance("user", USUAL)]))
 
 
 def _entities(text: str) -> object:
@@ -131,7 +131,7 @@ ENTRIES: dict[str, Entry] = {
     "talk, dialogue": _dialogue,
     "talk, two people": _named,
     "model's facts": _grounded,
-    "a model's fact": _refusal,
+    "a model's fact": _claims_more,
     "detection.redact": detection.redact,
     "detection.redact_json": lambda text: detection.redact_json({"note": text, text[:500]: [text[:100]] * 3}),
     "temporal.find": _times,

@@ -53,16 +53,14 @@ ChangeOf = Callable[[NDArray[np.float32]], float]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A text to be judged, with its speaker and times.
+    """A text to be judged, with its times.
 
-    `speaker`: the name in front of the text (`Ann: ...`), if any. `said_at`: when it was said or happened. `t_valid`,
-    `t_invalid`: its validity, if the caller or the text states it. `correction`: it was introduced as one ("no, I meant
-    ..."). `change`: how much it looks like a change of a memory with a given vector, None if unknown. `received_at`:
-    when the request came, from which the future counts.
+    `said_at`: when it was said or happened. `t_valid`, `t_invalid`: its validity, if the caller or the text states it.
+    `correction`: it was introduced as one ("no, I meant ..."). `change`: how much it looks like a change of a memory
+    with a given vector, None if unknown. `received_at`: when the request came, from which the future counts.
     """
 
     text: CleanText
-    speaker: str | None = None
     said_at: datetime | None = None
     t_valid: datetime | None = None
     t_invalid: datetime | None = None

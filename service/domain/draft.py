@@ -191,9 +191,8 @@ class Draft:
     def claim(self) -> Claim:
         """The text as it is judged."""
         given, correction = self.given, self.fact is not None and self.fact.correction
-        speaker = self.speech.speaker if self.speech else None
         times = (self.timestamp, given.t_valid, given.t_invalid)
-        return Claim(self.clean, speaker, *times, correction, self.change, self.received_at)
+        return Claim(self.clean, *times, correction, self.change, self.received_at)
 
     @property
     def is_duplicate(self) -> bool:

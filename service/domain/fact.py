@@ -35,8 +35,8 @@ class Fact:
     `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
     `by_assistant`: the words are the assistant's, so it may only repeat what was recalled for it. `also`: message and
-    span of what else the fact quotes: a question, an earlier statement of the speaker. `speaker`, `kind`, `categories`,
-    `t_valid`, `t_invalid`: as a model gave them and they could be checked. `comparison`: None if no model named the
+    span of what else the fact quotes: a question, an earlier statement of the speaker. `kind`, `categories`, `t_valid`,
+    `t_invalid`: as a model gave them and they could be checked. `comparison`: None if no model named the
     affected memories.
     """
 
@@ -52,7 +52,6 @@ class Fact:
     relations: tuple[NamedRelation, ...] = ()
     by_assistant: bool = False
     also: tuple[tuple[int, int, int], ...] = ()
-    speaker: str | None = None
     kind: MemoryType | None = None
     categories: tuple[str, ...] = ()
     t_valid: datetime | None = None

@@ -163,7 +163,7 @@ def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -
     names = {name[-1] for text in chosen_texts for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
     if not names:
         return
-    query = ForgetQuery("", (), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
+    query = ForgetQuery((), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
     for keys in (texts.memories, texts.turns):
         matches = forget_matching.match(query, texts.joined(keys))
         for key, reason in matches.meant.items():

@@ -1,6 +1,6 @@
 """Extracts the facts of a conversation: by one call to the language model, or by rules.
 
-The call gives facts with speaker, type, categories, importance, times, certainty, entities and relations. Each part is
+The call gives facts with type, categories, importance, times, certainty, entities and relations. Each part is
 checked against the conversation, and what cannot be checked is left to the rules; a fact that claims more than was said
 is replaced by the sentence itself.
 
@@ -59,42 +59,46 @@ async def from_messages(
     prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
     read_out, reply = await model_calls.complete(res, workspace_id, prompt, lambda text: _read_answer(text, sources))
     name = model_calls.name_model(res, prompt.task)
-    if reply.truncated and (read_out is None or not read_out.facts):
+    if reply.truncated and (read_out is None or not read_out[0]):
         raise AnswerCut(f"The answer of {name} was cut off.")
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
-    stated = [fact for fact in read_out.facts if not speech_acts.is_about_the_memory(fact.text)]
+    facts, unreadable = read_out
+    stated = [fact for fact in facts if not speech_acts.is_about_the_memory(fact.text)]
     chars = sum(len(utterance.text) for utterance in sources.messages)
     kept, ungrounded = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources)
     if stated and not kept:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
-    warnings = (*_reply_warnings(read_out, reply, len(stated)), *ungrounded)
+    warnings = _reply_warnings(reply, unreadable=unreadable, orders=len(facts) - len(stated), stated=len(stated))
     why = None if stated else "the language model found nothing worth keeping"
-    return Extracted(tuple(kept), reply.model or res.llm.model, warnings, why, reply.truncated)
+    return Extracted(tuple(kept), reply.model or res.llm.model, (*warnings, *ungrounded), why, reply.truncated)
 
 
-def _read_answer(text: str, sources: SourceTurns) -> ReadOut | None:
-    """The facts in an answer; None if it cannot be read. Prose counts as an empty list if it says that there is nothing
-    and repeats no words of the messages: "found no job in Bergen" may be a fact."""
-    facts = read_facts(text, sources.zone, sources.known)
-    if facts is None and says_nothing(text):
-        said = frozenset().union(*(content_words(utterance.text) for utterance in sources.messages))
-        return None if said & content_words(text) else ReadOut(())
-    return facts
+def _read_answer(text: str, sources: SourceTurns) -> tuple[Sequence[Fact], int] | None:
+    """The facts in an answer, and how many of its entries are none; None if it cannot be read. Prose counts as an empty
+    list if it says that there is nothing and repeats no words of the messages: "found no job in Bergen" may be a
+    fact."""
+    for value in readings(text):
+        listed = _find_list(value)
+        facts = [fact for each in listed or () if (fact := _fact(each, sources.zone, sources.known)) is not None]
+        if facts or listed == []:
+            return facts, len(listed or ()) - len(facts)
+    said = frozenset().union(*(content_words(utterance.text) for utterance in sources.messages))
+    return ((), 0) if says_nothing(text) and said.isdisjoint(content_words(text)) else None
 
 
-def _reply_warnings(read_out: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
+def _reply_warnings(reply: LlmReply, *, unreadable: int, orders: int, stated: int) -> list[str]:
     """The warnings about an answer that can be used nevertheless."""
     warnings = []
     if reply.truncated:
         warnings.append("llm_truncated: the model's answer was cut off; it reads the messages again in parts.")
-    if read_out.unreadable:
-        warnings.append(f"unreadable_facts: {read_out.unreadable} of the model's entries were no facts.")
-    if stated < len(read_out.facts):
-        warnings.append(f"instruction_ignored: {len(read_out.facts) - stated} were orders to the memory, not facts.")
+    if unreadable:
+        warnings.append(f"unreadable_facts: {unreadable} of the model's entries were no facts.")
+    if orders:
+        warnings.append(f"instruction_ignored: {orders} were orders to the memory, not facts.")
     if stated > MAX_FACTS:
         warnings.append(f"too_many_facts: {stated} were extracted, {MAX_FACTS} are kept.")
-    return tuple(warnings)
+    return warnings
 
 
 def by_rules(sources: SourceTurns) -> Extracted:
@@ -120,25 +124,6 @@ NOTHING = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A denial, and a word for what was asked; a model that will not do it has not looked."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOut:
-    """The facts of an answer, and how many of its entries could not be read."""
-
-    facts: tuple[Fact, ...]
-    unreadable: int = 0
-
-
-def read_facts(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | None:
-    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
-    `known`: the memories that it was shown. A fact without a label counts as implied."""
-    for value in readings(text):
-        listed = _find_list(value)
-        facts = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
-        if facts or listed == []:
-            return ReadOut(facts, len(listed or ()) - len(facts))
-    return None
 
 
 def says_nothing(text: str) -> bool:
@@ -177,7 +162,6 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         level=level if level is not None and 1 <= level <= 10 else None,
         entities=tuple(_parse_entities(value.get("entities"))),
         relations=tuple(_parse_relations(value.get("relations"))),
-        speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
         categories=tuple(each for each in categories if isinstance(each, str)) if isinstance(categories, list) else (),
         t_valid=_moment(value.get("t_valid"), zone),

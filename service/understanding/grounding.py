@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from service.domain.fact import Fact
 from service.domain.temporal import TimeMention
@@ -24,21 +23,6 @@ from service.language.talk import USER, dates, speech_acts
 from service.language.talk.dates import DATED_KINDS, as_said
 from service.understanding.compare import FIRST_NAME, LEAD, OVER_WORDS
 from service.understanding.sourcing import SourceSentence, SourceTurns, content_words
-
-
-class Refusal(StrEnum):
-    """Why a fact fails the checks."""
-
-    UNSAID = "nobody said it"
-    NAME = "it names somebody or something that nobody named"
-    FIGURE = "it has a figure that nobody gave"
-    DATE = "it has a date that its source does not have"
-    DENIAL = "its source denies it, or it denies its source"
-    QUESTION = "its source asks"
-    HEDGE = "its source doubts it or makes a condition"
-    SUBJECT = "it is about somebody else than its source"
-    ORDER = "it turns round what its source says"
-
 
 HEDGES = re.compile(
     r"(?i)\b(?:if|unless|would|could|might|(?-i:may)|maybe|perhaps|possibly|probably|almost|nearly|hardly|barely"
@@ -66,31 +50,29 @@ MAX_ADDED_CHARS = 100
 """How much longer a merged text may be than the fact and the memory together."""
 
 
-def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
-    """Why a fact must not be kept as it is worded; None if it may. `message`: where it is said to come from. Pure; some
-    milliseconds where times are named."""
+def claims_more(text: str, sources: SourceTurns, message: int | None = None) -> bool:
+    """Whether a fact, as it is worded, says more than was said, or something else. `message`: where it is said to come
+    from. Pure; some milliseconds where times are named."""
     bare = as_said(_FRONT.sub("", text))
     nearest = sources.nearest(bare, message)
-    if not nearest:
-        return Refusal.UNSAID
     return (
-        _stranger(bare, sources)
-        or _wrong_date(text, sources, nearest)
-        or next((why for sentence in nearest if (why := _claims_more(bare, sentence, sources))), None)
+        not nearest
+        or _names_a_stranger(bare, sources)
+        or _has_wrong_date(text, sources, nearest)
+        or any(_differs(bare, sentence, sources) for sentence in nearest)
     )
 
 
-def _claims_more(fact: str, source: SourceSentence, sources: SourceTurns) -> Refusal | None:
+def _differs(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
+    """Whether a fact states what its source asks, denies or doubts, of somebody else or the other way round."""
     said = source.text
-    if speech_acts.asks(said) and not speech_acts.asks(fact) and not sources.is_agreed(source):
-        return Refusal.QUESTION
-    if _denials(fact) % 2 != _denials(said) % 2:
-        return Refusal.DENIAL
-    if _is_hedged(said) and not HEDGES.search(fact):
-        return Refusal.HEDGE
-    if _another_subject(fact, source, sources):
-        return Refusal.SUBJECT
-    return Refusal.ORDER if _turned_round(fact, _ME.sub(source.said.speaker, said)) else None
+    return (
+        (speech_acts.asks(said) and not speech_acts.asks(fact) and not sources.is_agreed(source))
+        or _denials(fact) % 2 != _denials(said) % 2
+        or (_is_hedged(said) and HEDGES.search(fact) is None)
+        or _another_subject(fact, source, sources)
+        or _turned_round(fact, _ME.sub(source.said.speaker, said))
+    )
 
 
 def _denials(text: str) -> int:
@@ -146,15 +128,13 @@ def _find_names(text: str) -> list[str]:
     return [value.key for value in values]
 
 
-def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
-    """A name or figure of a fact that nobody said; those of dates are checked as dates."""
+def _names_a_stranger(text: str, sources: SourceTurns) -> bool:
+    """Whether a fact has a name or figure that nobody said; those of dates are checked as dates."""
     undated = _without(text, _mentions(text, sources))
     if not all(_is_named(name.key, sources) for name in text_values.names(f"x {undated}")):
-        return Refusal.NAME
+        return True
     years = {str(at.astimezone(sources.zone).year) for _, mention in sources.mentions if (at := mention.begins_at)}
-    if not text_values.figures(undated) <= text_values.figures(sources.text) | years:
-        return Refusal.FIGURE
-    return None
+    return not text_values.figures(undated) <= text_values.figures(sources.text) | years
 
 
 def _mentions(text: str, sources: SourceTurns) -> list[TimeMention]:
@@ -169,18 +149,16 @@ def _without(text: str, mentions: list[TimeMention]) -> str:
     return text
 
 
-def _wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentence]) -> Refusal | None:
-    """A date of a fact that nobody meant. It is looked for in the nearest sentences, else in their turn, else in all
-    turns."""
+def _has_wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentence]) -> bool:
+    """Whether a fact has a date that nobody meant. It is looked for in the nearest sentences, else in their turn, else
+    in all turns."""
     said = sources.text.casefold()
     dates = [each for each in _mentions(text, sources) if each.text.casefold() not in said]
     meant = sources.mentions_near(nearest) or [mention for _, mention in sources.mentions]
-    for date in dates:
-        if not any(_agree(date, other) for other in meant) and not any(
-            _covers(date, sentence.said.said_at.timestamp()) for sentence in nearest
-        ):
-            return Refusal.DATE
-    return None
+    times = {sentence.said.said_at for sentence in nearest}
+    return not all(
+        any(_agree(date, other) for other in meant) or any(_covers(date, at) for at in times) for date in dates
+    )
 
 
 def _agree(mention: TimeMention, said: TimeMention) -> bool:
@@ -193,9 +171,9 @@ def _agree(mention: TimeMention, said: TimeMention) -> bool:
     return around or (inside and ends - mention.begins_at <= DAY)
 
 
-def _covers(mention: TimeMention, moment: float) -> bool:
+def _covers(mention: TimeMention, moment: datetime) -> bool:
     begins = mention.begins_at
-    return begins is not None and begins.timestamp() <= moment < (mention.ends_at or begins + DAY).timestamp()
+    return begins is not None and begins <= moment < (mention.ends_at or begins + DAY)
 
 
 # -- the texts of a decision -------------------------------------------------------------------------------------------
@@ -235,7 +213,7 @@ def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tup
     refused = quoted = 0
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
-        if refusal(fact.text, sources, fact.message) is None:
+        if not claims_more(fact.text, sources, fact.message):
             kept.append(_check(fact, nearest, sources))
             continue
         refused += 1
@@ -262,7 +240,6 @@ def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) 
     corrects = not said.by_assistant and speech_acts.corrects(said.text)
     text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
     times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
-    speakers = {utterance.speaker for utterance in sources.turns}
     return replace(
         fact,
         text=CleanText(dates.date_expressions(text, said.said_at, sources.zone)),
@@ -271,7 +248,6 @@ def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) 
         end=span[1],
         correction=fact.correction or corrects,
         by_assistant=(nearest[-1].said if nearest else said).by_assistant,
-        speaker=fact.speaker if fact.speaker in speakers else said.speaker,
         t_valid=_confirm(fact.t_valid, times, before=said.said_at),
         t_invalid=_confirm(fact.t_invalid, times, after=said.said_at),
         entities=tuple(entity for entity in fact.entities if _is_named(entity.name, sources)),

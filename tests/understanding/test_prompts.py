@@ -61,7 +61,6 @@ def test_all_that_is_asked_for_has_a_place_in_the_schema() -> None:
     for name in (
         "text",
         "message",
-        "speaker",
         "type",
         "categories",
         "importance",

@@ -56,9 +56,8 @@ class ForgetQuery:
     with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
     which a text must have, too. `has_owner`: whether it says whose thing is meant ("Omar's bike", "my wife's bike").
     `is_own`: whether it speaks of the speaker ("where I live"), `is_of_own`: of a thing of the speaker ("my salary").
-    `roles`: lexemes of what somebody is to the speaker ("my colleague Anna"). `text`: the query as it was sent."""
+    `roles`: lexemes of what somebody is to the speaker ("my colleague Anna")."""
 
-    text: str
     identifiers: tuple[Labelled, ...]
     names: tuple[Name, ...]
     terms: frozenset[str]
@@ -97,7 +96,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     has_owner = any(map(is_possessive, words))
     is_own = any(person_of(word) == "i" for word in words)
     is_of_own = not has_owner and not names and any(person_of(word) == "my" for word in words)
-    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own, is_of_own, roles)
+    return ForgetQuery(wanted, names, terms, whole, letters, has_owner, is_own, is_of_own, roles)
 
 
 def person_of(word: Word) -> str:
