@@ -15,7 +15,7 @@ from service.language import lexemes, sentences, withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import LEFT_OUT, ForgetText, Part
 from service.language.forgetting.forget_query import ForgetQuery
-from service.language.talk.quotes import ASSISTANT, ASSISTANT_ROLES
+from service.language.talk.quotes import ASSISTANT, ASSISTANT_ROLES, take_apart
 from service.language.withdrawal import Span
 from service.postgres.engine import Session
 
@@ -39,7 +39,7 @@ class ForgetTexts:
     def by_assistant(self, key: Key) -> bool:
         """Whether an assistant said it."""
         if isinstance(key, tuple):
-            return forget_matching.speaker_of(self.memories[key].text) == ASSISTANT
+            return take_apart(self.memories[key].text).speaker == ASSISTANT
         return self.turns[key].role in ASSISTANT_ROLES
 
     def memory_of(self, key: MemoryKey) -> UUID:

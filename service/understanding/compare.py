@@ -23,9 +23,9 @@ from service.language import entities, sentences, text_values
 from service.language.common_words import is_common
 from service.language.kinds import name_categories
 from service.language.lexemes import NEGATIONS, count_negations, lexemes
-from service.language.talk import speech_acts
+from service.language.talk import quotes, speech_acts
 from service.language.talk.dates import as_said
-from service.language.talk.quotes import SAYS, SPEAKER
+from service.language.talk.speech_acts import LEAD
 from service.language.temporal.words import MONTHS, any_of
 from service.understanding import outdating, slots
 
@@ -81,16 +81,7 @@ OVER_WORDS = (
 )
 _NAMED_A = re.compile(r"(?<=\w )A\b")
 _FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
-LEAD = re.compile(
-    r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
-    r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
-)
 _TAIL = re.compile(r"(?i)[\s,]*\b(?:after all|any ?more|any longer|actually|now|today|these days|at all)\W*$")
-_SPOKEN = re.compile(rf"^(?P<name>{SPEAKER})(?:{SAYS}|: )")
-_TAKEN_UP = re.compile(
-    rf"^{SPEAKER}{SAYS}(?P<context>.*?) (?P<name>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ",
-    re.DOTALL,
-)
 FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
 _OF_SPEAKER = re.compile(r"(?i)^\W*(?:i|i['\u2019]\w+|we|we['\u2019]\w+|(?:the )?user)\b")
 _FIRST_PERSON = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|me|my|mine|we|we['\u2019]\w+|our|us|ours)\b")
@@ -227,15 +218,11 @@ def is_same(one: str, other: str, *, articles: bool = False) -> bool:
 @lru_cache(maxsize=2_048)
 def read(text: str) -> Spoken:
     """Takes a text apart."""
-    taken_up = _TAKEN_UP.match(text)
-    spoken = taken_up or (None if LEAD.match(text) else _SPOKEN.match(text))
-    offset = spoken.end() if spoken else 0
-    own = text[offset:]
-    speaker = spoken["name"] if spoken else None
+    kept = quotes.take_apart(text)
+    own = text[kept.start :]
     parts = ((own[start:end], start, end) for start, end in sentences.split(own))
-    statements = tuple(Sentence(*part, *_stems(part[0]), _subjects(part[0], speaker)) for part in parts)
-    context = taken_up["context"] if taken_up else ""
-    return Spoken(text, speaker, context, own, offset, statements)
+    statements = tuple(Sentence(*part, *_stems(part[0]), _subjects(part[0], kept.speaker)) for part in parts)
+    return Spoken(text, kept.speaker, kept.context, own, kept.start, statements)
 
 
 @lru_cache(maxsize=2_048)

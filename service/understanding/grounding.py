@@ -21,7 +21,7 @@ from service.language.common_words import is_common
 from service.language.lexemes import count_negations, lexemes
 from service.language.talk import USER, dates, speech_acts
 from service.language.talk.dates import DATED_KINDS, as_said
-from service.understanding.compare import FIRST_NAME, LEAD, OVER_WORDS
+from service.understanding.compare import FIRST_NAME, OVER_WORDS
 from service.understanding.sourcing import SourceSentence, SourceTurns, content_words
 
 HEDGES = re.compile(
@@ -76,7 +76,7 @@ def _differs(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
 
 
 def _denials(text: str) -> int:
-    return count_negations(lexemes(LEAD.sub("", text)))
+    return count_negations(lexemes(speech_acts.LEAD.sub("", text)))
 
 
 def _is_hedged(said: str) -> bool:

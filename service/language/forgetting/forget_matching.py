@@ -19,7 +19,7 @@ from service.language.forgetting import forget_query, identifiers
 from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
 from service.language.forgetting.identifiers import Word
 from service.language.talk import speech_acts
-from service.language.talk.quotes import SAYS, SPEAKER
+from service.language.talk.quotes import take_apart
 
 Key = TypeVar("Key")
 
@@ -77,36 +77,17 @@ class Part:
     is_context: bool = False
 
 
-_TAKES_UP: Final = re.compile(
-    rf"^(?P<context>{SPEAKER}{SAYS}.*) "
-    r"(?=[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*: )",
-    re.DOTALL,
-)
-_SPEAKER: Final = re.compile(rf"{SPEAKER}: ")
-_QUOTING: Final = re.compile(rf"^{SPEAKER}{SAYS}")
 _ADDED: Final = re.compile(r"\([^()]*\)")
-MOST_CONTEXT: Final = 1_000
-"""Characters that end the quotation in front of a text."""
-
 BRIEF: Final = 3
 """Words of a reply that means nothing without the quotation in front of it."""
 
 
-def speaker_of(text: str) -> str:
-    """The speaker in front of a kept text; empty if it names none."""
-    taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
-    lead = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
-    return lead[0][:-2] if lead else ""
-
-
 def split_parts(text: str) -> list[Part]:
     """The parts of a kept text: the quotation in front, if any, and its own sentences, without the speaker's name."""
-    taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
-    own = taken_up.end() if taken_up else 0
-    lead = _SPEAKER.match(text, own)
-    own = lead.end() if lead else own
-    context = [Part(0, taken_up.end(), taken_up["context"], is_context=True)] if taken_up else []
-    return context + [Part(own + a, own + b, text[own + a : own + b]) for a, b in sentences.split(text[own:])]
+    kept = take_apart(text)
+    context = [Part(0, kept.context_end, kept.context, is_context=True)] if kept.context_end else []
+    own = text[kept.start :]
+    return context + [Part(kept.start + a, kept.start + b, own[a:b]) for a, b in sentences.split(own)]
 
 
 def cut_parts(text: str, gone: Container[int]) -> str:
@@ -171,7 +152,7 @@ LEFT_OUT: Final = "\u2026"
 
 def is_corrected(parts: Sequence[Part], by: Sequence[Part]) -> bool:
     """Whether a text quotes a sentence without its value: "User said: My flight is at …. User: Sorry, 8." """
-    before, _, after = map(normalise, _QUOTING.sub("", by[0].text).partition(LEFT_OUT))
+    before, _, after = map(normalise, by[0].text.partition(LEFT_OUT))
     said = (normalise(part.text) for part in parts)
     return bool(before) and any(each.startswith(before) and each.endswith(after) for each in said)
 

@@ -56,11 +56,14 @@ class Utterance:
 
 _BLANKS: Final = re.compile(" {2,}")
 
-SPEAKER: Final = r"[^\W\d_][\w .'\u2019-]{0,60}?"
-"""Pattern of the name in front of a kept message."""
-
-SAYS: Final = r" (?:asked|said): "
-"""Pattern of what stands between the name and the words in a quotation."""
+_SPEAKER: Final = r"(?P<name>[^\W\d_][\w .'\u2019-]{0,60}?)"
+_SAYS: Final = r" (?:asked|said): "
+_SPOKEN: Final = re.compile(rf"{_SPEAKER}(?:{_SAYS}|: )")
+_REFERS: Final = re.compile(
+    rf"{_SPEAKER}{_SAYS}(?P<context>.*?) (?P<by>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ", re.DOTALL
+)
+MAX_QUOTED_CHARS = 1_000
+"""Characters among which the quotation in front of a text ends."""
 
 OWN_TURNS = 6
 """The number of turns in which the speaker's last statements are looked for."""
@@ -219,3 +222,22 @@ def _find_replaced(before: Sequence[Said], message: Said) -> Quotation | None:
                 begin = one.passage.start
                 return Quotation(_attribute(one, text), one.turn, begin + start, begin + end)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptText:
+    """A kept text taken apart: the words that are quoted in front, if any, and where the quotation ends; who speaks, if
+    anybody is named; and where the speaker's own words begin."""
+
+    context: str
+    context_end: int
+    speaker: str | None
+    start: int
+
+
+def take_apart(text: str) -> KeptText:
+    """The parts of a text such as `read` makes, or of any other: "Ann said: ... User: ok"."""
+    if refers := _REFERS.match(text, 0, MAX_QUOTED_CHARS):
+        return KeptText(refers["context"], refers.start("by"), refers["by"], refers.end())
+    spoken = None if speech_acts.LEAD.match(text) else _SPOKEN.match(text)
+    return KeptText("", 0, spoken["name"], spoken.end()) if spoken else KeptText("", 0, None, 0)

@@ -34,6 +34,12 @@ _YES = re.compile(
     r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
     r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
 )
+LEAD = re.compile(
+    r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
+    r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
+)
+"""What a statement may begin with that is no part of it."""
+
 _CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
     r"|was wrong|misread|misspoke)"
