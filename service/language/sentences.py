@@ -78,11 +78,11 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     yield trim(text, start, end)
 
 
-def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the blanks at its ends; empty where it has nothing else."""
+def trim(text: str, start: int, end: int, signs: str | None = None) -> tuple[int, int]:
+    """The span without the blanks (or these signs) at its ends; empty where it has nothing else."""
     piece = text[start:end]
-    left = start + len(piece) - len(piece.lstrip())
-    return left, max(left, start + len(piece.rstrip()))
+    left = start + len(piece) - len(piece.lstrip(signs))
+    return left, max(left, start + len(piece.rstrip(signs)))
 
 
 MAX_SUMMARY_CHARS = 240

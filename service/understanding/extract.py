@@ -160,8 +160,8 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         correction=value.get("correction") is True,
         message=None if message is None else message - 1,
         level=level if level is not None and 1 <= level <= 10 else None,
-        entities=tuple(_parse_entities(value.get("entities"))),
-        relations=tuple(_parse_relations(value.get("relations"))),
+        entities=_read_entities(value.get("entities")),
+        relations=_read_relations(value.get("relations")),
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
         categories=tuple(each for each in categories if isinstance(each, str)) if isinstance(categories, list) else (),
         t_valid=_moment(value.get("t_valid"), zone),
@@ -200,27 +200,27 @@ def _is_usable(text: str) -> bool:
     return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
 
 
-def _parse_entities(value: Any) -> list[NamedEntity]:
-    if not isinstance(value, list):
-        return []
-    given = [(each.get("name"), each.get("type"), each.get("description")) for each in value if isinstance(each, dict)]
-    return [
-        NamedEntity(name.strip()[:200], kind.strip().lower()[:50], _short(about))
-        for name, kind, about in given
-        if isinstance(name, str) and isinstance(kind, str) and name.strip() and kind.strip()
+def _read_entities(value: Any) -> tuple[NamedEntity, ...]:
+    read = [
+        (
+            _text(each.get("name"), 200),
+            _text(each.get("type"), 50),
+            _text(each.get("description"), MAX_DESCRIPTION_CHARS),
+        )
+        for each in _objects(value)
     ]
+    return tuple(NamedEntity(name, kind.lower(), about or None) for name, kind, about in read if name and kind)
 
 
-def _short(value: Any) -> str | None:
-    return " ".join(value.split())[:MAX_DESCRIPTION_CHARS] or None if isinstance(value, str) else None
+def _read_relations(value: Any) -> tuple[NamedRelation, ...]:
+    read = [[_text(each.get(key), 200) for key in ("source", "relation", "target")] for each in _objects(value)]
+    return tuple(NamedRelation(*parts) for parts in read if all(parts))
 
 
-def _parse_relations(value: Any) -> list[NamedRelation]:
-    if not isinstance(value, list):
-        return []
-    relations = []
-    for each in value:
-        parts = [each.get(key) for key in ("source", "relation", "target")] if isinstance(each, dict) else []
-        if len(parts) == 3 and all(isinstance(part, str) and part.strip() for part in parts):
-            relations.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
-    return relations
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any, max_chars: int) -> str:
+    """A text in one line, cut off where it is long; empty for anything else."""
+    return " ".join(value.split())[:max_chars] if isinstance(value, str) else ""

@@ -12,13 +12,15 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from service.language import sentences
+
 Kind = Literal["word", "number", "phone", "email", "handle", "code", "masked"]
 
 _LETTERS: Final = str.maketrans(
     {"đ": "d", "ð": "d", "ø": "o", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ß": "ss", "ħ": "h"}
 )
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"'})
-_OUTER: Final = ".,;:!?()[]{}<>\"'«»„…*`|"
+_OUTER: Final = ".,;:!?()[]{}<>\"'«»„…*`|\u2019\u2018\u02bc\u201c\u201d"
 _SEVERAL_WORDS: Final = re.compile(
     r"(?P<masked>\[REDACTED:\w+\])"
     r"|(?P<email>(?i:(?<![\w.+-])[\w.+-]++(?:"
@@ -36,7 +38,11 @@ _DATE: Final = re.compile(r"(?:19|20)\d\d[ .-]\d{1,2}[ .-]\d{1,2}|\d{1,2}[ .-]\d
 _YEARS: Final = re.compile(r"(?:19|20)\d\d-(?:19|20)\d\d")
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _PIECE: Final = re.compile(r"\S+")
-_LABELLED: Final = re.compile(r"(?P<label>[^\W\d]{2,}+(?>(?:-[^\W\d]+)*))[:=#](?P<value>\S+)")
+_TWO_WORDS: Final = re.compile(
+    r"(?!\S*://)(?P<label>[^\W\d]{2,}+(?>(?:-[^\W\d]+)*))[:=#]\S+|(?P<one>[^/.\d]+)/[^/.\d]+"
+)
+"""One piece between blanks that is two words: "id:17", "Bob/Robert"."""
+
 _MAC: Final = re.compile(r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){2,}")
 _MAC_IN_FOURS: Final = re.compile(r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}")
 _VERSION: Final = re.compile(r"v(?=\d)")
@@ -123,7 +129,7 @@ def _split_pieces(text: str, first: int, last: int) -> list[Word]:
     words = []
     for piece in _PIECE.finditer(text, first, last):
         for start, end in _cut(text, piece.start(), piece.end()):
-            left, right = _strip(text, start, end)
+            left, right = sentences.trim(text, start, end, _OUTER)
             if left < right:
                 raw = text[left:right]
                 key, kind = _read(raw)
@@ -132,29 +138,13 @@ def _split_pieces(text: str, first: int, last: int) -> list[Word]:
 
 
 def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A piece between blanks in parts: "id:17" and "Bob/Robert" are two words each."""
-    start, end = _strip(text, start, end)
-    piece = text[start:end]
-    labelled = _LABELLED.fullmatch(piece)
-    if labelled is not None and "://" not in piece and not _MAC.fullmatch(piece.casefold()):
-        middle = start + labelled.end("label")
-        return [(start, middle), (middle + 1, end)]
-    if (
-        piece.count("/") == 1
-        and "." not in piece
-        and all(part and not any(map(str.isdigit, part)) for part in piece.split("/"))
-    ):
-        middle = start + piece.index("/")
-        return [(start, middle), (middle + 1, end)]
-    return [(start, end)]
-
-
-def _strip(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].translate(_QUOTES) in _OUTER:
-        start += 1
-    while start < end and text[end - 1].translate(_QUOTES) in _OUTER:
-        end -= 1
-    return start, end
+    """The words of a piece between blanks: one, or two."""
+    start, end = sentences.trim(text, start, end, _OUTER)
+    two = _TWO_WORDS.fullmatch(text, start, end)
+    if two is None or _MAC.fullmatch(text[start:end].casefold()):
+        return [(start, end)]
+    middle = max(two.end("label"), two.end("one"))
+    return [(start, middle), (middle + 1, end)]
 
 
 def _read(raw: str) -> tuple[str, Kind]:
