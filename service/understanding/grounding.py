@@ -68,15 +68,16 @@ def _differs(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
     said = source.text
     return (
         (speech_acts.asks(said) and not speech_acts.asks(fact) and not sources.is_agreed(source))
-        or _denials(fact) % 2 != _denials(said) % 2
+        or not _denies_alike(fact, said)
         or (_is_hedged(said) and HEDGES.search(fact) is None)
         or _another_subject(fact, source, sources)
         or _turned_round(fact, _ME.sub(source.said.speaker, said))
     )
 
 
-def _denials(text: str) -> int:
-    return count_negations(lexemes(speech_acts.LEAD.sub("", text)))
+def _denies_alike(*texts: str) -> bool:
+    """Whether all deny, or none: two negations are none."""
+    return len({count_negations(lexemes(speech_acts.LEAD.sub("", text))) % 2 for text in texts}) == 1
 
 
 def _is_hedged(said: str) -> bool:
@@ -182,24 +183,25 @@ def _covers(mention: TimeMention, moment: datetime) -> bool:
 def is_borne_out(text: str, fact: str, memory: str) -> bool:
     """Whether a text that a model wrote for a memory says only what the fact and the memory say, says all of the fact,
     and denies what it denies."""
-    if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS:
-        return False
-    both = content_words(fact) | content_words(memory)
-    if not content_words(text) <= both or not content_words(fact) - OVER_WORDS <= content_words(text):
-        return False
-    if not text_values.figures(text) <= text_values.figures(fact) | text_values.figures(memory):
-        return False
-    if _turned_round(text, fact) or speech_acts.asks(text) != speech_acts.asks(fact):
-        return False
-    hedged = HEDGES.search(text) is not None
-    return _denials(text) % 2 == _denials(fact) % 2 and (not hedged or HEDGES.search(f"{fact} {memory}") is not None)
+    both = f"{fact} {memory}"
+    return (
+        len(text) <= len(both) + MAX_ADDED_CHARS
+        and _has_words_of(both, text)
+        and content_words(fact) - OVER_WORDS <= content_words(text)
+        and not _turned_round(text, fact)
+        and speech_acts.asks(text) == speech_acts.asks(fact)
+        and _denies_alike(text, fact)
+        and (HEDGES.search(text) is None or HEDGES.search(both) is not None)
+    )
 
 
 def says_it(memory: str, fact: str) -> bool:
     """Whether a memory says all that a fact says: its content words, its figures, and what it denies."""
-    if not content_words(fact) <= content_words(memory):
-        return False
-    return text_values.figures(fact) <= text_values.figures(memory) and _denials(fact) % 2 == _denials(memory) % 2
+    return _has_words_of(memory, fact) and _denies_alike(memory, fact)
+
+
+def _has_words_of(text: str, part: str) -> bool:
+    return content_words(part) <= content_words(text) and text_values.figures(part) <= text_values.figures(text)
 
 
 NAMELESS = re.compile(r"^(?:The )?[Uu]ser\b")

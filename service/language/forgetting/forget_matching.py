@@ -19,6 +19,7 @@ from service.language.forgetting import forget_query, identifiers
 from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
 from service.language.forgetting.identifiers import Word
 from service.language.talk import speech_acts
+from service.language.talk.dates import as_said
 from service.language.talk.quotes import take_apart
 
 Key = TypeVar("Key")
@@ -77,7 +78,6 @@ class Part:
     is_context: bool = False
 
 
-_ADDED: Final = re.compile(r"\([^()]*\)")
 BRIEF: Final = 3
 """Words of a reply that means nothing without the quotation in front of it."""
 
@@ -143,7 +143,7 @@ def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
 
 def normalise(text: str) -> str:
     """A sentence without added dates, case and punctuation, to compare it with other copies of it."""
-    return re.sub(r"\W+", " ", _ADDED.sub("", text)).casefold().strip()
+    return re.sub(r"\W+", " ", as_said(text)).casefold().strip()
 
 
 LEFT_OUT: Final = "\u2026"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.language import lexemes
-from service.language.common_words import FUNCTION_WORDS, is_common, word_set
+from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.forgetting import identifiers, request_head
 from service.language.forgetting.identifiers import Word
 
@@ -34,12 +34,13 @@ _ALL: Final = re.compile(
 _OR: Final = re.compile(r"[^\w]*(?:/|\||=|\(|\bor\b|\baka\b|\ba\.k\.a\.?|\balias\b|\balso\s+known\s+as\b)[^\w]*", re.I)
 _AND: Final = re.compile(r"\s*(?:,|,?\s*\band\b|&)\s*", re.IGNORECASE)
 
-GENERIC: Final = word_set("""
-    forget forgets delete remove erase purge please record records detail details info information data entry entries
-    fact facts stuff thing things memory memories note notes file files item items anything everything all about
-    related regarding concerning mention mentions mentioning known stored user users
-""")
-"""Words that name the action or the record ("delete", "note"), but nothing in it."""
+GENERIC: Final = frozenset(
+    lexemes.lexemes("""
+        forget delete remove erase purge please record detail info information data entry fact stuff thing memory note
+        file item anything everything all about related regarding concerning mention known stored user
+    """)
+)
+"""Lexemes of words that name the action or the record ("delete", "note"), but nothing in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,9 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     terms = frozenset(
         lexeme
         for word in words
-        if word.key not in used and word.key not in GENERIC and person_of(word) != "my"
+        if word.key not in used and person_of(word) != "my"
         for lexeme in lexemes.lexemes(word.raw)
-        if lexeme not in GENERIC_LEXEMES | roles
+        if lexeme not in GENERIC | roles
     )
     terms = terms - NAMING or terms  # "My dentist is Dr. Poe" has my dentist's name
     of_thing = any(is_possessive(word) for word in words if subject and word.end == subject[-1][2])
@@ -218,4 +219,3 @@ def roles_before(words: Sequence[Word], starts: Collection[int]) -> frozenset[st
 
 
 NAMING: Final = frozenset(lexemes.lexemes("name nombre nom nome naam"))
-GENERIC_LEXEMES: Final = frozenset(each for word in GENERIC for each in lexemes.lexemes(word))
