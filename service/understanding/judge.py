@@ -97,12 +97,6 @@ def _judge(claim: Claim, known: Sequence[Neighbour], related: Sequence[Related])
     return Decision(edits, evidence, outdates=outdates if adds else (), strikes=strikes)
 
 
-def contradicts(claim: Claim, memory: Neighbour) -> bool:
-    """Whether the memory contradicts the statement, whichever of the two was said later."""
-    related = _relate(claim, memory)
-    return related is not None and related.link.kind is LinkKind.ENDS
-
-
 def is_later(memory: Neighbour, claim: Claim) -> bool:
     """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
     return _is_dated(claim, memory) and _last_known(memory) > _began(claim)

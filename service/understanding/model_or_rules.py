@@ -26,7 +26,7 @@ from service.domain.text import CleanText
 from service.providers.json_reply import as_list, readings
 from service.runtime.resources import Resources
 from service.understanding import grounding, model_calls, prompts
-from service.understanding.judge import NEAR_UNSEEN, RULES, contradicts, is_later, judge, settle
+from service.understanding.judge import NEAR_UNSEEN, RULES, is_later, judge, settle
 from service.understanding.sourcing import content_words
 
 MAX_OPERATIONS = 20
@@ -108,12 +108,7 @@ def _says_something_else(memory: Neighbour, words: frozenset[str], *, replaced: 
 
 def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:
     """Whether a NONE would lose a fact that no memory says."""
-    target = operation.target
-    if operation.action is not Action.NONE or target is None:
-        return False
-    if contradicts(claim, target):
-        return True
-    return not any(grounding.says_it(neighbour.text, claim.text) for neighbour in (target, *shown))
+    return operation.action is Action.NONE and not any(grounding.says_it(each.text, claim.text) for each in shown)
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:

@@ -17,7 +17,7 @@ from service.domain.decision import UNJUDGED, Action, Claim, Edit, Neighbour, Re
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.language import text_values
-from service.understanding.judge import contradicts, judge, settle
+from service.understanding.judge import judge, settle
 from service.understanding.model_or_rules import check_answer
 from tests.thorough import many
 
@@ -383,9 +383,9 @@ def test_contradiction_works_both_ways() -> None:
     earlier = memory("User lives in Berlin", said_at=day(1))
     later = memory("User lives in Berlin", said_at=day(99))
     statement = Claim(CleanText("User lives in Paris"), said_at=day(50))
-    assert contradicts(statement, earlier)
-    assert contradicts(statement, later)
-    assert not contradicts(statement, memory("User likes tea", said_at=day(1)))
+    assert judge(statement, [earlier]).edits == (Edit(Action.UPDATE, earlier, statement.text),)
+    assert judge(statement, [later]).edits == (Edit(Action.NONE, later, earlier=True),)
+    assert judge(statement, [memory("User likes tea", said_at=day(1))]).only_adds
 
 
 TEA, BOAT = CleanText("User likes tea"), CleanText("User owns a boat")
