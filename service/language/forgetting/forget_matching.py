@@ -226,15 +226,11 @@ def _with_role(
 def _narrow(
     terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]
 ) -> dict[Key, str]:
-    """The texts with the most of the query's other words among those that have its name, if it is more than half."""
-    shares = {text.key: _share_of(terms, text.lexemes) for text in texts if letters <= text.letters}
-    best = max(shares.values(), default=0.0)
-    return {key: reasons[key] for key, share in shares.items() if share == best > MOST}
-
-
-def _share_of(terms: frozenset[str], present: frozenset[str]) -> float:
-    """The share of a query's words that are present, by their letters: in any language short words say least."""
-    return sum(map(len, terms & present)) / sum(map(len, terms)) if terms else 0.0
+    """The texts with the most of the query's other words among those that have its name, if it is more than half. Words
+    count by their letters: in any language short ones say least."""
+    shares = {text.key: sum(map(len, terms & text.lexemes)) for text in texts if letters <= text.letters}
+    best = max(shares.values(), default=0)
+    return {key: reasons[key] for key, share in shares.items() if share == best > MOST * sum(map(len, terms))}
 
 
 def _find_reason(query: ForgetQuery, text: ForgetText[Any]) -> str | None:
@@ -283,14 +279,10 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
             if not part[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):
                 continue
         return at
-    if len(name) == 1 and lexemes.IS_UNSPACED.search(name[0]):
-        return next((at for at, word in enumerate(words) if _within(name[0], word.key)), None)
+    if len(name) == 1 and lexemes.IS_UNSPACED.search(name[0]):  # in a run of words; one letter more is another name
+        longer = len(name[0]) + 3
+        return next((at for at, word in enumerate(words) if name[0] in word.key and len(word.key) >= longer), None)
     return None
-
-
-def _within(name: str, run: str) -> bool:
-    """Whether a script without blanks has the name in a run of words; one letter more is another name."""
-    return name in run and len(run) >= len(name) + 3
 
 
 _BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is", "was", "to", "through"})

@@ -139,18 +139,16 @@ def _phrases(text: str, words: Sequence[Word], is_name: Callable[[str], bool]) -
         len(letters) > 1 and all(word.is_capital for word in letters) and any(is_common(word.key) for word in letters)
     )
     run: list[tuple[Word, bool]] = []
-    for at, word in enumerate([*words, None]):
-        numbered = word is not None and at + 1 < len(words) and words[at + 1].kind == "number" and not word.is_capital
-        kind = None
-        if word is not None and not numbered:  # "locker 12" has no name
-            kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
-            if kind is None and at and _is_foreign_my(words[at - 1]) and word.kind == "word":
-                kind = True  # "mi hermano"
-        broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
-        if run and (kind is None or broken or is_possessive(run[-1][0])):
+    for at, word in enumerate(words):
+        kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
+        if kind is None and word.kind == "word" and at and person_of(words[at - 1]) == "my":
+            kind = None if is_common(words[at - 1].key) else True  # "mi hermano", but not "my brother"
+        if at + 1 < len(words) and words[at + 1].kind == "number" and not word.is_capital:
+            kind = None  # "locker 12" has no name
+        if run and (kind is None or not _goes_on(text, run[-1][0], word) or is_possessive(run[-1][0])):
             yield from _build_name(run)
             run = []
-        if word is not None and kind is not None:
+        if kind is not None:
             run.append((word, kind))
     yield from _build_name(run)
 
@@ -170,22 +168,11 @@ def _name_part(word: Word, *, first: bool, is_name: Callable[[str], bool], shout
     """True: a word of a name; False: only next to such a word; None: never."""
     if word.kind != "word" or word.key in FUNCTION_WORDS or not any(map(str.isalpha, word.key)):
         return None
-    if _has_no_case(word.raw):
+    if not word.raw.isascii() and word.raw.upper() == word.raw.lower():  # a script without capitals
         return True
     if is_common(word.key):
         return None if not word.is_capital else not first and not shouted
-    if word.is_capital:
-        return True
-    return True if is_name(word.key) else None
-
-
-def _is_foreign_my(word: Word) -> bool:
-    """Whether a word says "my" in another language than English, of which the common words are known."""
-    return person_of(word) == "my" and not is_common(word.key)
-
-
-def _has_no_case(raw: str) -> bool:
-    return not raw.isascii() and raw.upper() == raw.lower() and any(map(str.isalpha, raw))
+    return True if word.is_capital or is_name(word.key) else None
 
 
 def is_possessive(word: Word) -> bool:
