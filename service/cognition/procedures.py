@@ -191,6 +191,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, scope
         scope.agent_id or own.agent_id,
         scope.run_id or own.run_id,
         scope.channel,
+        is_run=scope.run_id is not None or own.is_run,
     )
 
 

@@ -98,6 +98,7 @@ CREATE TABLE tool_invocation (
     user_id text,
     agent_id text,
     run_id text,
+    is_run boolean NOT NULL DEFAULT true,
     channel varchar(100) NOT NULL DEFAULT '_global',
     "timestamp" timestamptz NOT NULL DEFAULT now(),
     tool_name varchar(100) NOT NULL,

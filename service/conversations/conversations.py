@@ -126,7 +126,7 @@ async def find_conversation(session: Session, owner: Scope, wanted: str, field: 
     conversation = await conversations.get(session, as_id) if as_id else None
     if conversation is not None and _is_owned(conversation, owner):
         return conversation
-    named = await conversations.by_external_id(session, wanted, user_id=owner.user_id, agent_id=owner.agent_id)
+    named = await conversations.by_external_id(session, wanted, owner)
     if len(named) > 1:
         raise InvalidInput(
             f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"

@@ -1,6 +1,6 @@
 -- Conversations, their turns and the turns' vectors, the memories read from turns, and the append-only log.
 
--- `external_id`: the caller's name for it.
+-- `external_id`: the caller's name for it. `is_run`: it was opened for the run of that name, not for a session.
 CREATE TABLE conversation (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -8,6 +8,7 @@ CREATE TABLE conversation (
     agent_id text,
     channel varchar(100) NOT NULL DEFAULT '_global',
     external_id text NOT NULL,
+    is_run boolean NOT NULL DEFAULT true,
     title text,
     started_at timestamptz NOT NULL,
     turn_count integer NOT NULL DEFAULT 0,
@@ -21,7 +22,7 @@ CREATE TABLE conversation (
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_conversation PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_conversation_identity
-        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id, channel)
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id, channel, is_run)
 );
 CREATE INDEX ix_conversation_unconsolidated ON conversation (workspace_id, created_at) WHERE consolidated_at IS NULL;
 CREATE INDEX ix_conversation_user_channel ON conversation (workspace_id, user_id, channel);
@@ -30,9 +31,9 @@ CREATE INDEX ix_conversation_user ON conversation (workspace_id, user_id, create
 CREATE INDEX ix_conversation_agent ON conversation (workspace_id, agent_id, created_at) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_conversation_external ON conversation (workspace_id, external_id);
 
--- A turn has the scope of its conversation; run_id is the conversation's external_id. `timestamp` is when it was said,
--- `turn_index` its position from 0. `shown`: the visible text if sentences are withdrawn; NULL: all of it. The lexical
--- columns and the vector are those of the visible text.
+-- A turn has the scope and `is_run` of its conversation; run_id is the conversation's external_id. `timestamp` is when
+-- it was said, `turn_index` its position from 0. `shown`: the visible text if sentences are withdrawn; NULL: all of it.
+-- The lexical columns and the vector are those of the visible text.
 CREATE TABLE turn (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -49,6 +50,7 @@ CREATE TABLE turn (
     created_at timestamptz NOT NULL DEFAULT now(),
     agent_id text,
     run_id text,
+    is_run boolean NOT NULL DEFAULT true,
     token_count integer,
     model varchar(100),
     metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
@@ -74,6 +76,7 @@ CREATE TABLE turn_vector (
     user_id text,
     agent_id text,
     run_id text,
+    is_run boolean NOT NULL DEFAULT true,
     channel varchar(100) NOT NULL DEFAULT '_global',
     embedding halfvec NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -147,6 +150,7 @@ CREATE TABLE conversation_log (
     user_id text,
     agent_id text,
     run_id text,
+    is_run boolean NOT NULL DEFAULT true,
     CONSTRAINT pk_conversation_log PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_conversation_log_conversation ON conversation_log (workspace_id, conversation_id, turn_index);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -25,7 +25,8 @@ class Scope:
 
     For reads only: `match`, whether a row must have all given ids or one of them; `include_shared`, whether shared
     memories are included, and without any id only these; `every_channel`, no filter by channel, as in a list that names
-    none.
+    none. For a conversation only: `is_run`, whether it was opened for the run that it is named after; otherwise its
+    name is that of a session.
     """
 
     workspace_id: UUID
@@ -36,6 +37,7 @@ class Scope:
     match: ScopeMatch = "all"
     include_shared: bool = False
     every_channel: bool = False
+    is_run: bool = field(default=True, compare=False)
 
     @property
     def has_owner(self) -> bool:
@@ -66,9 +68,16 @@ class Scope:
         return self
 
     def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
-        """Whether every given id (not None) is that of this scope; shared memories belong to everyone."""
+        """Whether every given id (not None) is that of this scope; shared memories belong to everyone. The name of
+        a session counts as a run only with its user."""
+        if run_id is not None and user_id is None and not self.is_run:
+            return False
         pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
         return self.is_shared or all(given is None or given == own for given, own in pairs)
+
+    def named(self, name: str | None) -> Scope:
+        """The scope of a conversation of this name; it is opened for a run if it is named after the one given here."""
+        return replace(self, run_id=name, is_run=name is not None and name == self.run_id)
 
     def may_link_to(self, other: Scope) -> bool:
         """Whether records of the two scopes may be linked: never across two users, nor across two agents."""

@@ -78,7 +78,7 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
         place = conversation.stored[0]
         contents = await turns.latest_before(session, place.conversation_id, place.index, limit=LAST_TURNS)
     elif name is not None:
-        talk = await conversations.of_scope(session, replace(scope, run_id=name))
+        talk = await conversations.of_scope(session, scope.named(name))
         contents = await turns.latest_before(session, talk.id, talk.next_index, limit=LAST_TURNS) if talk else []
     else:
         since = first.timestamp - SAME_TALK

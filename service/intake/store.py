@@ -82,7 +82,7 @@ async def _before(conversation: ConversationDraft, res: Resources) -> tuple[int,
     if conversation.external_id is None:
         return 0, []
     async with res.db.read(scope.workspace_id) as session:
-        stored = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
+        stored = await conversations.of_scope(session, scope.named(conversation.external_id))
         if stored is None:
             return 0, []
         latest = await turns.latest_before(session, stored.id, stored.next_index, limit=PRECEDING)

@@ -6,6 +6,8 @@ are fixed, so equal pieces in one statement share them.
 
 `readable` filters by the ids that are given; `exact` takes a missing id as NULL, which is what writes and deduplication
 compare with. The workspace is an explicit predicate in addition to the policy, so that a partition is chosen early.
+`is_talk`: rows of conversations, which have a column `is_run`. A run given without a user means only those of the run,
+never a user's session of that name.
 
 A scope that is a union (one of several ids, or shared memories as well) has parts, each with an index of its own. A
 statement that reads all of a scope reads `source`, the parts one after the other: with OR between them the planner
@@ -17,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
@@ -96,12 +98,12 @@ SHARED = "{alias}.user_id IS NULL AND {alias}.agent_id IS NULL AND {alias}.run_i
 """Rows that belong to the whole workspace; the ix_..._shared indexes have just these."""
 
 
-def readable(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+def readable(alias: str, scope: Scope, channels: Sequence[str] = (), *, is_talk: bool = False) -> Condition:
     """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
     `channels`; one of the ids where the scope asks for any; shared rows where it includes them."""
     where, seen = _workspace(alias, scope), seen_channels(alias, scope, channels)
-    given = _given(alias, scope)
-    owned = _any_of(alias, given.values) if scope.match == "any" else (given.sql,)
+    given = _given(alias, scope, is_talk=is_talk)
+    owned = _any_of(alias, given.values, is_talk=is_talk) if scope.match == "any" else (given.sql,)
     parts = owned if scope.has_owner or not scope.include_shared else ()
     if scope.include_shared:
         parts = (*parts, SHARED.format(alias=alias))
@@ -113,14 +115,12 @@ def readable(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Conditio
     return Condition(f"{where.sql} AND ({either}) AND {seen.sql}", values, each)
 
 
-def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _any_of(alias: str, given: Mapping[str, Any], *, is_talk: bool) -> tuple[str, ...]:
     """One condition for each id; a row that meets several is only in the first of them."""
     names = list(given)
+    others = [f"{alias}.{name} IS DISTINCT FROM :{name}" for name in names]
     return tuple(
-        " AND ".join(
-            (f"{alias}.{name} = :{name}", *(f"{alias}.{other} IS DISTINCT FROM :{other}" for other in names[:index]))
-        )
-        for index, name in enumerate(names)
+        " AND ".join((_equal(alias, name, is_run=is_talk), *others[:index])) for index, name in enumerate(names)
     ) or ("true",)
 
 
@@ -143,6 +143,11 @@ def of_row(row: Any) -> Scope:
     return Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel)
 
 
+def of_talk(row: Any) -> Scope:
+    """The scope in the columns of a row of a conversation."""
+    return replace(of_row(row), is_run=row.is_run)
+
+
 def exact(alias: str, scope: Scope) -> Condition:
     """Rows of just this scope and channel: a missing id means NULL."""
     rows = _workspace(alias, scope)
@@ -153,16 +158,16 @@ def exact(alias: str, scope: Scope) -> Condition:
     return rows & Condition(f"{alias}.channel = :channel", {"channel": scope.channel})
 
 
-def deletable(alias: str, scope: Scope, channel: str | None) -> Condition:
+def deletable(alias: str, scope: Scope, channel: str | None, *, is_talk: bool = False) -> Condition:
     """Everything that belongs to a scope and nothing else, for deleting: given ids equal (without any id: shared rows),
     just the given channel, or every channel when none is given."""
-    rows = with_ids(alias, scope, channel)
+    rows = with_ids(alias, scope, channel, is_talk=is_talk)
     return rows if scope.has_owner else rows & Condition(SHARED.format(alias=alias))
 
 
-def with_ids(alias: str, scope: Scope, channel: str | None) -> Condition:
+def with_ids(alias: str, scope: Scope, channel: str | None, *, is_talk: bool = False) -> Condition:
     """Rows that have every given id, and the channel if one is given; of the whole workspace when none is."""
-    rows = _workspace(alias, scope) & _given(alias, scope)
+    rows = _workspace(alias, scope) & _given(alias, scope, is_talk=is_talk)
     return rows & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else rows
 
 
@@ -170,10 +175,16 @@ def _workspace(alias: str, scope: Scope) -> Condition:
     return Condition(f"{alias}.workspace_id = :workspace", {"workspace": scope.workspace_id})
 
 
-def _given(alias: str, scope: Scope) -> Condition:
+def _given(alias: str, scope: Scope, *, is_talk: bool) -> Condition:
     given = {name: getattr(scope, name) for name in ("user_id", "agent_id", "run_id")}
     present = {name: value for name, value in given.items() if value is not None}
-    return Condition(" AND ".join(f"{alias}.{name} = :{name}" for name in present) or "true", present)
+    is_run = is_talk and scope.user_id is None
+    return Condition(" AND ".join(_equal(alias, name, is_run=is_run) for name in present) or "true", present)
+
+
+def _equal(alias: str, name: str, *, is_run: bool) -> str:
+    equal = f"{alias}.{name} = :{name}"
+    return f"{equal} AND {alias}.is_run" if is_run and name == "run_id" else equal
 
 
 def without_expired_memories(alias: str, now: datetime) -> Condition:

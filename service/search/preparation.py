@@ -137,7 +137,7 @@ def _goal_scope(query: Query) -> Condition:
 async def _summary(query: Query, scope: Condition, res: Resources) -> ScopeSummary:
     """The size and the speakers of the scope. Each part of a union is looked up and cached by itself, because the
     shared part is the same for every user."""
-    turns_of = scopes.readable("t", query.scope.private, query.channels).each
+    turns_of = scopes.readable("t", query.scope.private, query.channels, is_talk=True).each
     parts = zip_longest(scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
     summaries = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
     if len(summaries) == 1:

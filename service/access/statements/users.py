@@ -53,7 +53,8 @@ COUNT_CHANNELS = text("""
         WHERE t.workspace_id = :workspace AND NOT t.archived
           AND (CAST(:user_id AS text) IS NULL OR t.user_id = :user_id)
           AND (CAST(:agent_id AS text) IS NULL OR t.agent_id = :agent_id)
-          AND (CAST(:run_id AS text) IS NULL OR t.run_id = :run_id)
+          AND (CAST(:run_id AS text) IS NULL
+               OR t.run_id = :run_id AND (t.is_run OR CAST(:user_id AS text) IS NOT NULL))
         GROUP BY t.channel
     ) each
     WHERE CAST(:after AS text) IS NULL OR channel > :after

@@ -38,14 +38,16 @@ ERASE_UNTIL = text("""
 """)
 
 
-_invocation = direct.reader(Invocation, scope=scopes.of_row, redactions=lambda row: ())
+_invocation = direct.reader(Invocation, scope=scopes.of_talk, redactions=lambda row: ())
 
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
     """Inserts an invocation; returns its id and time of recording."""
     columns = {name: getattr(new, name) for name in GIVEN}
     output = null() if new.tool_output is None else new.tool_output
-    inserted = insert(TOOL_INVOCATION).values(**new.scope.columns, **columns, tool_output=output)
+    inserted = insert(TOOL_INVOCATION).values(
+        **new.scope.columns, is_run=new.scope.is_run, **columns, tool_output=output
+    )
     row = (await session.execute(inserted.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
     return row.id, row.recorded_at
 
@@ -92,7 +94,7 @@ async def turn_index(session: Session, conversation_id: UUID, turn_id: UUID) -> 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes the invocations with every given id (and the channel, if given); returns how many."""
-    owned = scopes.deletable("tool_invocation", scope, channel).clause
+    owned = scopes.deletable("tool_invocation", scope, channel, is_talk=True).clause
     return (await session.execute(delete(TOOL_INVOCATION).where(owned))).rowcount
 
 
@@ -110,7 +112,7 @@ def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElemen
     columns = TOOL_INVOCATION.c
     equal = {columns[name]: getattr(wanted, name) for name in ("task_type", "tool_name", "conversation_id")}
     conditions: list[ColumnElement[bool] | TextClause] = [
-        scopes.with_ids("tool_invocation", scope, wanted.channel).clause,
+        scopes.with_ids("tool_invocation", scope, wanted.channel, is_talk=True).clause,
         *(column == value for column, value in equal.items() if value is not None),
     ]
     if wanted.since is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -80,7 +79,7 @@ async def create_conversation(
     nothing."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     name = body.external_id or body.run_id or scope.run_id
-    return await conversations.open_conversation(replace(scope, run_id=name), body, res, call)
+    return await conversations.open_conversation(scope.named(name), body, res, call)
 
 
 @router.get("/conversations", summary="List the conversations of a scope, newest first")
@@ -96,8 +95,8 @@ async def list_conversations(
     ] = None,
     entity_id: Annotated[UUID | None, Query(description="Only conversations that mention this entity")] = None,
 ) -> ConversationPage:
-    """`run_id` selects the conversation of this name. A conversation mentions the entities of the memories extracted
-    from it."""
+    """`run_id` selects the conversation of this name; without `user_id`, those opened for this run. A conversation
+    mentions the entities of the memories extracted from it."""
     newest, turn_counts = await conversations.list_conversations(
         scope,
         res,

@@ -1,8 +1,8 @@
 """Conversations: their rows and the places of new turns in them.
 
 A conversation is identified by its user, agent and external id, so two users with a run "S1" have two conversations;
-behind a wall of channels, its channel is part of the identity. Turn indexes are assigned under the scope lock. See
-docs/decisions/015-conversation-identity.md.
+behind a wall, its channel and whether it is a run's are part of the identity. Turn indexes are assigned under the scope
+lock. See docs/decisions/015-conversation-identity.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, Interval, bindparam, func, insert, select, text, update
+from sqlalchemy import ColumnElement, DateTime, Interval, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from uuid_utils.compat import uuid7
 
@@ -28,10 +28,10 @@ from service.postgres.tables import CONVERSATION, TURN
 from service.postgres.template import Template
 
 NEW = """
-    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                   consolidated_at, consolidated_turns)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
-            :consolidated_turns)
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, is_run, started_at,
+                                   turn_count, consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :is_run, :started_at, :turn_count,
+            :consolidated_at, :consolidated_turns)
 """
 INSERT = text(NEW)
 
@@ -50,16 +50,17 @@ EXTENDED = f"""
 # Citus refuses now() in a DO UPDATE.
 CREATE = text(f"""
     {NEW} ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
-    SET updated_at = excluded.updated_at, {EXTENDED} RETURNING id, turn_count
+    SET updated_at = excluded.updated_at, {EXTENDED} RETURNING id, turn_count, is_run
 """)  # noqa: S608 - no user input
 
-# The conversation in the channel if there is one, else the first. Uses uq_conversation_identity.
+# The run or session that is meant if both exist, in the channel if there is one, else the first. Uses
+# uq_conversation_identity.
 EXTEND = Template(f"""
     UPDATE conversation AS c SET updated_at = now(), {EXTENDED}
     WHERE c.workspace_id = :workspace_id AND c.id = (
         SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {{owner}} AND external_id = :external_id
-        ORDER BY channel = :channel DESC, id LIMIT 1)
-    RETURNING c.id, c.turn_count
+        ORDER BY is_run = :is_run DESC, channel = :channel DESC, id LIMIT 1)
+    RETURNING c.id, c.turn_count, c.is_run
 """)  # noqa: S608 - no user input
 
 ADD_ONE = text(f"""
@@ -84,11 +85,12 @@ async def append_turns(
     `external_id` None: a new conversation, among the rows. `consolidated_at`: now, if the facts of these turns are
     stored with them.
     """
-    run_id = external_id or str(uuid7())
+    named = scope.named(external_id or str(uuid7()))
     new: dict[str, Any] = {
         **scope.columns,
         "id": uuid7(),
-        "external_id": run_id,
+        "external_id": named.run_id,
+        "is_run": named.is_run,
         "started_at": turns[0].timestamp,
         "turn_count": len(turns),
         "consolidated_at": consolidated_at,
@@ -102,11 +104,11 @@ async def append_turns(
         owner = " AND ".join(f"{name} IS NULL" if new[name] is None else f"{name} = :{name}" for name in ids)
         extended = await direct.fetch(session, EXTEND.fill(owner=owner), new)
         [row] = extended or await direct.fetch(session, CREATE, new)
-        conversation_id, first = row.id, row.turn_count - len(turns)
+        conversation_id, first, named = row.id, row.turn_count - len(turns), replace(named, is_run=row.is_run)
     session.info["new_turns"] = True
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
     placed = list(zip(turns, stored, strict=True))
-    return stored, (*created, *new_rows(replace(scope, run_id=run_id), placed, generation=generation))
+    return stored, (*created, *new_rows(named, placed, generation=generation))
 
 
 async def insert_turn(
@@ -157,7 +159,8 @@ async def create(
 ) -> Conversation:
     """Creates a conversation with a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
     columns = {name: value for name, value in scope.columns.items() if name != "run_id"}
-    columns |= {"external_id": scope.run_id, "title": title, "started_at": started_at, "metadata": dict(metadata)}
+    columns |= {"external_id": scope.run_id, "is_run": scope.is_run, "title": title, "started_at": started_at}
+    columns["metadata"] = dict(metadata)
     new = insert(CONVERSATION).values(**columns, id=uuid7()).returning(*COLUMNS)
     return _conversation((await session.execute(new)).one())
 
@@ -171,21 +174,22 @@ async def get(session: Session, conversation_id: UUID, *, lock: bool = False) ->
     return None if row is None else _conversation(row)
 
 
-async def by_external_id(
-    session: Session, external_id: str, *, user_id: str | None, agent_id: str | None
-) -> list[Conversation]:
+async def by_external_id(session: Session, external_id: str, owner: Scope) -> list[Conversation]:
     """Two conversations, at most, with this external id, of the given user and agent; the first of each user and agent.
     Uses ix_conversation_external."""
-    query = select(*COLUMNS).where(
-        CONVERSATION.c.workspace_id == session.workspace_id, CONVERSATION.c.external_id == external_id
-    )
-    if user_id is not None:
-        query = query.where(CONVERSATION.c.user_id == user_id)
-    if agent_id is not None:
-        query = query.where(CONVERSATION.c.agent_id == agent_id)
-    owner = CONVERSATION.c.user_id, CONVERSATION.c.agent_id
-    query = query.ext(distinct_on(*owner)).order_by(*owner, CONVERSATION.c.id).limit(2)
+    of_each = CONVERSATION.c.user_id, CONVERSATION.c.agent_id
+    query = select(*COLUMNS).where(CONVERSATION.c.external_id == external_id, *_owned(owner))
+    query = query.ext(distinct_on(*of_each)).order_by(*of_each, CONVERSATION.c.id).limit(2)
     return [_conversation(row) for row in await session.execute(query)]
+
+
+def _owned(scope: Scope) -> list[ColumnElement[bool]]:
+    """The conversations of the given user, agent and run; without a user, only those opened for the run."""
+    columns = CONVERSATION.c
+    owner = {"workspace_id": scope.workspace_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
+    ids: dict[str, Any] = {**owner, "external_id": scope.run_id}
+    rows = [columns[name] == value for name, value in ids.items() if value is not None]
+    return rows if scope.run_id is None or scope.user_id is not None else [*rows, columns.is_run]
 
 
 async def of_scope(session: Session, scope: Scope) -> Conversation | None:
@@ -196,7 +200,8 @@ async def of_scope(session: Session, scope: Scope) -> Conversation | None:
         CONVERSATION.c.agent_id == scope.agent_id,
         CONVERSATION.c.external_id == scope.run_id,
     )
-    order = (CONVERSATION.c.channel == scope.channel).desc(), CONVERSATION.c.id
+    same = CONVERSATION.c.is_run == scope.is_run, CONVERSATION.c.channel == scope.channel
+    order = *(each.desc() for each in same), CONVERSATION.c.id
     row = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
     return None if row is None else _conversation(row)
 
@@ -222,12 +227,7 @@ async def page(
     entity_id: UUID | None = None,
 ) -> list[Conversation]:
     """Conversations of a scope, newest first, after the key `after`. `entity_id`: that mention this entity."""
-    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
-    query = select(*COLUMNS).where(
-        CONVERSATION.c.workspace_id == scope.workspace_id,
-        scopes.seen_channels("conversation", scope).clause,
-        *(CONVERSATION.c[name] == value for name, value in ids.items() if value is not None),
-    )
+    query = select(*COLUMNS).where(scopes.seen_channels("conversation", scope).clause, *_owned(scope))
     if entity_id is not None:
         query = query.where(MENTIONS_ENTITY.bindparams(workspace=scope.workspace_id, entity=entity_id))
     if not include_archived:
@@ -276,7 +276,9 @@ COLUMNS = tuple(CONVERSATION.c)
 
 _conversation = direct.reader(
     Conversation,
-    scope=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
+    scope=lambda row: Scope(
+        row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel, is_run=row.is_run
+    ),
     next_index=lambda row: row.turn_count,
 )
 

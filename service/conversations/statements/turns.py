@@ -74,7 +74,7 @@ class TurnFilter:
 
     def in_scope(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
-        return scopes.readable(alias, self.scope.private, self.channels)
+        return scopes.readable(alias, self.scope.private, self.channels, is_talk=True)
 
     def conditions(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""
@@ -195,6 +195,7 @@ def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
     weights = lexemes.weights(new.text) if new.weights is None else new.weights
     return {
         **scope.columns,
+        "is_run": scope.is_run,
         "id": place.id,
         "conversation_id": place.conversation_id,
         "turn_index": place.index,
@@ -217,7 +218,7 @@ def _visible(row: Any) -> CleanText:
 _turn = direct.reader(
     Turn,
     index=lambda row: row.turn_index,
-    scope=scopes.of_row,
+    scope=scopes.of_talk,
     text=_visible,
     hash=lambda row: row.content_hash,
     whole=lambda row: None if row.shown is None else CleanText(row.content),
@@ -231,7 +232,7 @@ LATE_VECTORS = DeferredVectors(
     "turn_id",
     _visible,
     TURN.c.shown.is_distinct_from(""),
-    copied=("workspace_id", "user_id", "agent_id", "run_id", "channel"),
+    copied=("workspace_id", "user_id", "agent_id", "run_id", "is_run", "channel"),
 )
 
 

@@ -26,6 +26,9 @@ AS $function$
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
     whole_user boolean := of_memories IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
+    -- whether a run includes the sessions of its name: only with their user
+    with_sessions boolean := of_run IS NULL
+        OR of_user IS NOT NULL AND in_wall(of_user, of_agent, of_run, of_channel, is_run => false);
     memory_ids uuid[];
     memory_id_texts text[];
     id_texts text[];  -- all that a stored answer may name
@@ -98,7 +101,8 @@ BEGIN
     -- turns and conversations; a turn that memories of others also came from stays
     SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
     WHERE of_memories IS NULL AND c.workspace_id = this_workspace
-      AND is_of_subject(c.user_id, c.agent_id, c.external_id, c.channel, of_user, of_agent, of_run, of_channel);
+      AND is_of_subject(c.user_id, c.agent_id, c.external_id, c.channel, of_user, of_agent, of_run, of_channel)
+      AND (with_sessions OR c.is_run);
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s
         WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (memory_ids)
@@ -110,6 +114,7 @@ BEGIN
         SELECT t.id FROM turn t
         WHERE of_memories IS NULL AND t.workspace_id = this_workspace
           AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel, of_user, of_agent, of_run, of_channel)
+          AND (with_sessions OR t.is_run)
           AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id
                           AND NOT s.memory_id = ANY (memory_ids))
         UNION
@@ -192,8 +197,9 @@ BEGIN
     FOR name, condition IN VALUES
         -- a deleted turn can be found only by its words
         ('conversation_log', $$ t.turn_id = ANY (s.turn_ids)
-            OR (s.is_scope AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel,
-                                             s.of_user, s.of_agent, s.of_run, s.of_channel))
+            OR (s.is_scope AND (s.with_sessions OR t.is_run)
+                AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel,
+                                  s.of_user, s.of_agent, s.of_run, s.of_channel))
             OR (NOT s.is_scope AND EXISTS (
                 SELECT FROM memory_history h WHERE h.workspace_id = t.workspace_id AND h.memory_id = ANY (s.memory_ids)
                   AND h.user_id IS NOT DISTINCT FROM t.user_id AND h.agent_id IS NOT DISTINCT FROM t.agent_id
@@ -234,12 +240,12 @@ BEGIN
             DELETE FROM %I t USING (
                 SELECT $2 AS memory_ids, $3 AS turn_ids, $4 AS conversation_ids, $5 AS touched_conversations,
                        $6 AS entity_ids, $7 AS operation_ids, $8 AS id_texts, $9 AS is_scope, $10 AS is_user,
-                       $11 AS of_user, $12 AS of_agent, $13 AS of_run, $14 AS of_channel
+                       $11 AS of_user, $12 AS of_agent, $13 AS of_run, $14 AS of_channel, $15 AS with_sessions
             ) s WHERE t.workspace_id = $1 AND (%s)
         $$, name, condition)
         USING this_workspace, memory_ids, turn_ids, conversation_ids, touched_conversations,
               entity_ids, operation_ids, id_texts, of_memories IS NULL, whole_user,
-              of_user, of_agent, of_run, of_channel;
+              of_user, of_agent, of_run, of_channel, with_sessions;
         GET DIAGNOSTICS affected = ROW_COUNT;
         ids := CASE name WHEN 'memory' THEN memory_ids WHEN 'conversation' THEN conversation_ids
                          WHEN 'operation' THEN operation_ids END;

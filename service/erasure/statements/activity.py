@@ -18,7 +18,8 @@ DELETE_EMPTY_CONVERSATIONS = typed_text("""
         DELETE FROM conversation c WHERE c.workspace_id = :workspace
             AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
             AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-            AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+            AND (CAST(:run_id AS text) IS NULL
+                 OR c.external_id = :run_id AND (c.is_run OR CAST(:user_id AS text) IS NOT NULL))
             AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
             AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
         RETURNING c.id
@@ -43,7 +44,7 @@ async def delete_activity(session: Session, scope: Scope, channel: str | None) -
 async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
     """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
     a whole user the profile. The conversation log stays, as history does; a purge erases both."""
-    turns = scopes.deletable("turn", scope, channel)
+    turns = scopes.deletable("turn", scope, channel, is_talk=True)
     await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608 - no user input
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
     await session.execute(DELETE_EMPTY_CONVERSATIONS, {**ids})

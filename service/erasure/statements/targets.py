@@ -175,7 +175,7 @@ async def cut_out(session: Session, turn: SpokenText, removed: Sequence[Span]) -
 
 
 def _rows(wanted: Extent, alias: str, session_column: str) -> Condition:
-    rows = scopes.deletable(alias, wanted.scope, wanted.channel)
+    rows = scopes.deletable(alias, wanted.scope, wanted.channel, is_talk=alias == "t")
     if wanted.session_id is None:
         return rows
     return rows & Condition(f"{alias}.{session_column} = :session_id", {"session_id": wanted.session_id})

@@ -25,7 +25,7 @@ EVER_OF_CONVERSATION = text("""
 
 # ix_conversation_log_conversation; a turn alone is looked up among all.
 LOG = text("""
-    SELECT turn_id, conversation_id, user_id, agent_id, run_id FROM conversation_log
+    SELECT turn_id, conversation_id, user_id, agent_id, run_id, is_run FROM conversation_log
     WHERE workspace_id = :workspace AND (conversation_id = :id OR turn_id = :id) LIMIT 1
 """)
 
@@ -85,7 +85,7 @@ async def find_logged(session: Session, wanted: UUID) -> Target | None:
     row = (await session.execute(LOG, {"id": wanted})).one_or_none()
     if row is None:
         return None
-    scope = Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id)
+    scope = Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id, is_run=row.is_run)
     return Target(scope, row.conversation_id, wanted if row.turn_id == wanted else None)
 
 

@@ -143,11 +143,12 @@ WHERE c.consolidated_turns NOT BETWEEN 0 AND c.turn_count;
 -- check: turn-scope | a turn is in the scope of its conversation, and its vector in that of the turn
 SELECT t.workspace_id, t.id::text AS id
 FROM turn t JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
-WHERE (t.user_id, t.agent_id, t.run_id) IS DISTINCT FROM (c.user_id, c.agent_id, c.external_id)
+WHERE (t.user_id, t.agent_id, t.run_id, t.is_run) IS DISTINCT FROM (c.user_id, c.agent_id, c.external_id, c.is_run)
 UNION ALL
 SELECT v.workspace_id, v.turn_id::text
 FROM turn_vector v JOIN turn t ON t.workspace_id = v.workspace_id AND t.id = v.turn_id
-WHERE (v.user_id, v.agent_id, v.run_id, v.channel) IS DISTINCT FROM (t.user_id, t.agent_id, t.run_id, t.channel);
+WHERE (v.user_id, v.agent_id, v.run_id, v.is_run, v.channel)
+    IS DISTINCT FROM (t.user_id, t.agent_id, t.run_id, t.is_run, t.channel);
 
 -- check: turn-log | a turn has one row in the conversation log, with the same text
 SELECT t.workspace_id, t.id::text AS id

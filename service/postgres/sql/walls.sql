@@ -61,6 +61,10 @@ BEGIN
         IF target.may_be_shared THEN
             inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', inside);
         END IF;
+        -- A session may have the name of a run. It is inside only if the wall has its user.
+        IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = target.name::regclass AND attname = 'is_run') THEN
+            inside := format('%s AND (is_run OR %s IS NULL OR %s IS NOT NULL)', inside, run_wall, user_wall);
+        END IF;
         EXECUTE format('CREATE POLICY wall ON %I AS RESTRICTIVE TO loxodon_walled USING (%s AND (%s IS NULL OR %s))',
                        target.name, inside, channel_wall,
                        CASE WHEN target.channel_column IS NULL THEN 'false'

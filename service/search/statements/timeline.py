@@ -102,7 +102,8 @@ def _event(row: Any) -> TimelineEvent:
 
 def _rows(kind: EventKind, alias: str, moment: str, query: TimelineQuery, now: datetime) -> Condition:
     scope, window, after = query.scope, query.window, query.after
-    rows = scopes.readable(alias, scope if kind is EventKind.SEMANTIC else scope.private)
+    owned = scope if kind is EventKind.SEMANTIC else scope.private
+    rows = scopes.readable(alias, owned, is_talk=kind is EventKind.EPISODIC)
     if kind is EventKind.SEMANTIC:
         rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
         rows &= Condition(f"{alias}.turn_index IS NULL")

@@ -82,21 +82,27 @@ REMOVE = text("""
 """)
 CLEAR = text("DELETE FROM working_item WHERE workspace_id = :workspace AND session_id = :session")
 
-# A session of a run is named after the run, or after the id of its conversation. Notes of a conversation belong to its
-# user and agent even if they do not say so; those found only by its name do if no other conversation has that name.
+# A session of a run is named after the run, or after the id of its conversation; without a user, those of users' chats
+# of that name stay. Notes of a conversation belong to its user and agent even if they do not say so; those found only
+# by its name do if no other conversation has that name.
 ERASE = text("""
     DELETE FROM working_item w
     WHERE w.workspace_id = :workspace AND (CAST(:channel AS text) IS NULL OR w.channel = :channel) AND (
         ((CAST(:user_id AS text) IS NULL OR w.user_id = :user_id)
          AND (CAST(:agent_id AS text) IS NULL OR w.agent_id = :agent_id)
-         AND (CAST(:run_id AS text) IS NULL OR w.conversation_id = :run_id OR w.conversation_id IN (
-             SELECT c.id::text FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id)))
+         AND (CAST(:run_id AS text) IS NULL OR w.conversation_id IN (
+             SELECT c.id::text FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id
+                 AND (c.is_run OR CAST(:user_id AS text) IS NOT NULL))
+           OR w.conversation_id = :run_id AND (CAST(:user_id AS text) IS NOT NULL OR NOT EXISTS (
+               SELECT FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id
+                 AND NOT c.is_run AND c.user_id = w.user_id))))
         OR EXISTS (
             SELECT FROM conversation c
             WHERE c.workspace_id = :workspace AND w.conversation_id IN (c.id::text, c.external_id)
               AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
               AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-              AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+              AND (CAST(:run_id AS text) IS NULL
+                   OR c.external_id = :run_id AND (c.is_run OR CAST(:user_id AS text) IS NOT NULL))
               AND (w.conversation_id = c.id::text OR (
                   coalesce(w.user_id, c.user_id) IS NOT DISTINCT FROM c.user_id AND NOT EXISTS (
                       SELECT FROM conversation other

@@ -22,13 +22,13 @@ BEGIN
             ORDER BY h.recorded_at DESC LIMIT 1;
         END IF;
     ELSIF of_table = 'turn' THEN
-        SELECT in_wall(t.user_id, t.agent_id, t.run_id, t.channel) INTO inside
+        SELECT in_wall(t.user_id, t.agent_id, t.run_id, t.channel, is_run => t.is_run) INTO inside
         FROM turn t WHERE t.workspace_id = here AND t.id = of_id;
     ELSIF of_table = 'turns of a conversation' THEN  -- one of them
-        SELECT bool_and(in_wall(t.user_id, t.agent_id, t.run_id, t.channel)) INTO inside
+        SELECT bool_and(in_wall(t.user_id, t.agent_id, t.run_id, t.channel, is_run => t.is_run)) INTO inside
         FROM turn t WHERE t.workspace_id = here AND t.conversation_id = of_id;
     ELSIF of_table = 'conversation' THEN
-        SELECT in_wall(c.user_id, c.agent_id, c.external_id, c.channel) INTO inside
+        SELECT in_wall(c.user_id, c.agent_id, c.external_id, c.channel, is_run => c.is_run) INTO inside
         FROM conversation c WHERE c.workspace_id = here AND c.id = of_id;
     ELSIF of_table = 'entity' THEN
         SELECT in_wall(e.user_id, NULL, NULL, e.channel) INTO inside
