@@ -37,8 +37,8 @@ async def find_turn(owner: Scope, wanted: UUID, res: Resources) -> Target:
     return target
 
 
-async def find_present_or_logged(owner: Scope, wanted: str, res: Resources) -> Target:
-    """The conversation, existing or (by its id) deleted. Raises NotFound."""
+async def find_present_or_logged(owner: Scope, wanted: str, res: Resources, *, by_name: bool) -> Target:
+    """The conversation, existing or deleted; a deleted one is found by its id, or also `by_name`. Raises NotFound."""
     async with res.db.read(owner.workspace_id) as session:
         try:
             conversation = await find_conversation(session, owner, wanted)
@@ -46,6 +46,8 @@ async def find_present_or_logged(owner: Scope, wanted: str, res: Resources) -> T
         except NotFound:
             as_id = uuid_or_none(wanted)
             target = await turns.find_logged(session, as_id) if as_id else None
+            if target is None and by_name:
+                target = await turns.find_named_in_log(session, owner, wanted)
             if target is None or target.turn_id is not None or not _is_owned(target, owner):
                 raise
             return target

@@ -32,6 +32,18 @@ async def test_a_conversation_goes_and_its_facts_stay(resources: Resources, tena
         assert (await client.delete("/v1/conversations/never-seen", params=ALICE)).status_code == 404
 
 
+async def test_a_delete_by_name_can_be_repeated(client: AsyncClient) -> None:
+    for user_id in ("alice", "bob"):
+        body = {"messages": [{"role": "user", "content": "I keep bees."}], "user_id": user_id, "session_id": "chat"}
+        await client.post("/v1/memories", json=body)
+    done = await removed(client, "conversations/chat", **ALICE)
+    again = await removed(client, "conversations/chat", **ALICE)
+    assert (again["id"], again["already_deleted"], again["turns"]) == (done["id"], True, 0)
+    assert (await client.get("/v1/conversations/chat", params={"user_id": "bob"})).status_code == 200
+    for unknown in ({"user_id": "carol"}, {**ALICE, "agent_id": "bot"}, {**ALICE, "purge": "true"}):
+        assert (await client.delete("/v1/conversations/chat", params=unknown)).status_code == 404
+
+
 async def test_with_facts_only_those_go_that_rest_on_it_alone(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant) as (client, judge):
         alone = await learned(client, judge, "I keep bees.", "I keep bees in the garden.")

@@ -41,7 +41,7 @@ async def delete_conversation(
     With `purge=true` all of it is erased from every table, with the facts extracted from it alone, even if it was
     deleted before (by its id), and the response is a receipt.
     """
-    target = await forget_conversation.find_present_or_logged(owner, id, res)
+    target = await forget_conversation.find_present_or_logged(owner, id, res, by_name=not purge)
     if purge:
         return await forget_conversation.erase(target, res, call)
     return await forget_conversation.delete(target, res, call, with_facts=facts)
