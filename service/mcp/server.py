@@ -99,7 +99,7 @@ def _body(answer: RestAnswer) -> Values:
 
 def _transcript(body: Values) -> str:
     """A line for each turn, with its further lines indented. Outdated parts are marked."""
-    lines = [f"# {one_line(body['title'] or body['external_id'])}, {body['turn_count']} turns", ""]
+    lines = [f"# {one_line(body['title'] or body['external_id'])}, {len(body['turns'])} turns", ""]
     for turn in body["turns"]:
         who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))
         lines.append(f"[{turn['timestamp']}] {who}: {indented(_mark(turn))}")

@@ -27,6 +27,12 @@ def test_a_transcript_has_a_line_for_each_turn(end: str) -> None:
     assert len(lines) == 4
 
 
+def test_a_transcript_counts_the_turns_that_it_shows() -> None:
+    said = [{"timestamp": "2026-01-01T09:00:00Z", "role": "user", "name": None, "content": "Hello"}] * 3
+    found = {"id": "1", "title": None, "external_id": "talk", "turn_count": 4, "turns": said}
+    assert _transcript(found).splitlines()[0] == "# talk, 3 turns"
+
+
 async def test_a_block_for_a_prompt_shows_all_that_it_says(client: AsyncClient) -> None:
     """What is stored stays as it came."""
     stored = await client.post("/v1/memories", json={"content": f"Drinks {HIDDEN}", "user_id": "iris", "dedup": False})
