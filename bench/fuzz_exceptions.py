@@ -69,20 +69,20 @@ LISTED = (
     ListedFailure(
         REFUSED, ".* /v1/api-keys.*", "defaults.*: is outside what the key can access", "Defaults against its reach"
     ),
-    ListedFailure(REFUSED, ANY, "cursor: (results for a query have|requires exactly one section)", TWO),
+    ListedFailure(REFUSED, ANY, "cursor: (results for a query come|requires exactly one section)", TWO),
     ListedFailure(REFUSED, ANY, "turn_id: needs conversation_id", TWO),
     ListedFailure(REFUSED, ANY, r"(.*\.)?[a-z_]+: is set by the service; pass allow_system_fields", TWO),
     ListedFailure(REFUSED, ANY, r"changes\[\d+\]\.kept_(id|version): is required for", TWO),
     ListedFailure(REFUSED, "POST /v1/jobs/.*", "[a-z]+_id: a job of the whole service", "Which jobs have a scope"),
     ListedFailure(REFUSED, "POST /v1/tokens", "user_id: a token requires user_id", TWO),
     ListedFailure(REFUSED, ANY, "weights: at least one weight must be above 0", "A sum over several fields"),
-    ListedFailure(REFUSED, ANY, "(items|messages): .* were sent, the maximum is", "A limit that the operator sets"),
+    ListedFailure(REFUSED, ANY, "(items|messages): .* were sent; the maximum is", "A limit that the operator sets"),
     # -- rules over values that a schema cannot compare or know
     ListedFailure(
         REFUSED, "POST /v1/jobs/.*", "name: only these can be run", "Which jobs are whose, the description says"
     ),
     ListedFailure(REFUSED, ANY, "messages: none of them has a text", "Parts without text and blanks say nothing"),
-    ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must be before", "Two moments in their order"),
     ListedFailure(
         REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): (must not be|lies) in the", "Before or after now"
     ),
@@ -101,7 +101,7 @@ LISTED = (
     # -- rules over letters
     ListedFailure(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),
     ListedFailure(REFUSED, ANY, ".*: name at least one", "Commas and blanks name nothing"),
-    ListedFailure(REFUSED, ANY, "types: at most 20, each with a letter", "The same"),
+    ListedFailure(REFUSED, ANY, "types: at most 20 are allowed, and each must contain", "The same"),
     ListedFailure(REFUSED, "GET .*", r"[a-z_]+\[\d+\]: String should", "A parameter holds several between commas"),
     ListedFailure(
         REFUSED,
@@ -113,7 +113,7 @@ LISTED = (
     ListedFailure(REFUSED, ANY, ".*contains a number beyond 1e308", "jsonb cannot store it"),
     ListedFailure(REFUSED, ANY, ".*must be a valid integer", "1.0 is an integer for JSON Schema, not for us"),
     ListedFailure(REFUSED, ANY, ".*must not be . or ..", "Clients of HTTP take them out of a path"),
-    ListedFailure(REFUSED, ANY, ".*must lie between the years", "The calendar ends where Postgres has infinity"),
+    ListedFailure(REFUSED, ANY, ".*must be between the years", "The calendar ends where Postgres has infinity"),
     ListedFailure(REFUSED, ANY, ".*must not be longer than 512 bytes", "maxLength counts letters, an index bytes"),
     # -- what is refused for another reason than the checks know
     ListedFailure(

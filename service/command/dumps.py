@@ -75,9 +75,9 @@ def read(source: str, path: Path, owner: Fields, report: Report) -> Iterator[Rec
     """The records of a dump; those that name nobody get the ids of `owner`. Raises CommandError for a source or a file
     that cannot be read."""
     if source not in READERS:
-        raise CommandError(f"--from: {source!r} is none of {', '.join(READERS)}.")
+        raise CommandError(f"--from: {source!r} is not one of {', '.join(READERS)}.")
     if not path.exists():
-        raise CommandError(f"{path} is not there.")
+        raise CommandError(f"{path} does not exist.")
     with report.reading(path.name):
         yield from READERS[source](path, owner, report)
 

@@ -52,9 +52,9 @@ def objects_in(sent: Mapping[str, Any], name: str, most: int) -> list[dict[str, 
     """The objects under this name; raises InvalidInput."""
     given = sent.get(name)
     if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
-        raise InvalidInput(f"{name}: must be a list of objects that is not empty.", field=name)
+        raise InvalidInput(f"{name}: must be a non-empty list of objects.", field=name)
     if len(given) > most:
-        raise InvalidInput(f"{name}: {len(given)} were sent, at most {most} are taken at once.", field=name)
+        raise InvalidInput(f"{name}: {len(given)} were sent; at most {most} are accepted at once.", field=name)
     return given
 
 
@@ -119,7 +119,7 @@ async def read_numbered_page(
     """The memories of a scope after the first `skip`, and their number. Raises InvalidInput beyond MOST_PAGED, and for
     a page that an answer has no room for, unless it may be cut."""
     if skip + limit > MOST_PAGED:
-        detail = f"page: ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
+        detail = f"page: paging ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
     note = AuditRead(request)
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
@@ -130,7 +130,7 @@ async def read_numbered_page(
     shown, last, total = await reading.page(query, order, res, state="live", after=None, counted=True)
     is_cut = last is not None and len(shown) < limit
     if is_cut and not may_cut:
-        detail = f"page_size: the first {len(shown)} memories of this page fill an answer; ask for fewer at once."
+        detail = f"page_size: the first {len(shown)} memories of this page fill the answer; ask for fewer at once."
         raise InvalidInput(detail, field="page_size")
     note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
     return NumberedPage(cast("Sequence[Memory]", shown), cast("TotalCount", total), is_cut)

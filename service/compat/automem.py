@@ -436,7 +436,7 @@ async def reembed(caller: Admin) -> dict[str, Any]:
 
 @router.post("/admin/sync")
 async def sync(caller: Admin) -> dict[str, Any]:
-    return {"status": "complete", "synced": 0, "missing": 0, "message": "There is one database: nothing can differ."}
+    return {"status": "complete", "synced": 0, "missing": 0, "message": "There is only one database to sync."}
 
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)

@@ -32,10 +32,10 @@ MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
 """The jobs for each mode of a consolidation."""
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
-    "graph": "The graph is read per memory here: GET /v1/memories/{id}/related and /v1/entities.",
+    "graph": "The graph is read one memory at a time: GET /v1/memories/{id}/related and /v1/entities.",
     "viewer": "There is no viewer.",
-    "stream": "Events of AutoMem's form are not sent.",
-    "documents": "Files are not kept: store their text.",
+    "stream": "Events in AutoMem's format are not available.",
+    "documents": "Files are not stored; store their text instead.",
     "enrichment/reprocess": "A memory is enriched again when its content changes: PATCH it.",
 }
 """Messages by the beginning of the path."""
@@ -62,7 +62,7 @@ def store_body(sent: Mapping[str, Any], dimension: int) -> tuple[dict[str, Any],
         if len(vector) == dimension:
             body["embedding"] = vector
         else:
-            warnings.append(f"embedding: must contain exactly {dimension} values; the service has made its own.")
+            warnings.append(f"embedding: must contain exactly {dimension} values; the service has computed its own.")
     return body, warnings
 
 

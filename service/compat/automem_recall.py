@@ -91,7 +91,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         results += [{**item, "outside_tag_scope": True} for item in outsiders.items.values()]
     shown, cut = cursors.cut(results, limit)
     if cut:
-        recalled.warnings.append(f"limit: the first {len(shown)} memories fill an answer.")
+        recalled.warnings.append(f"limit: the first {len(shown)} memories fill the answer.")
     expansion = await _expand(request, shown, caller, res)
     return {
         "status": "success",

@@ -208,7 +208,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     entries, _ = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=skip, limit=size + 1)
     page, more = cursors.cut(entries, size)
     if more and (len(page) < size or "page_size" not in asked):
-        detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
+        detail = f"page_size: the first {len(page)} changes fill the answer; ask for fewer at once."
         raise InvalidInput(detail, field="page_size")
     return [mem0_format.history_entry(entry) for entry in page]
 
@@ -293,8 +293,8 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, c
     only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
     if request.query_params.get("delete_linked", "false").lower() == "true":
         detail = (
-            "delete_linked: what this memory said before goes with it; other memories are deleted by their own "
-            "ids (GET /v1/memories/{id}/relations names them)."
+            "delete_linked: earlier versions of this memory are deleted with it; delete other memories by their own "
+            "ids (GET /v1/memories/{id}/relations lists them)."
         )
         raise InvalidInput(detail, field="delete_linked")
     forgotten = await forget(caller.workspace_id, uuid_of(id), res, call)
@@ -337,7 +337,7 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, call: 
 async def _forget(named: Mapping[str, str], caller: Caller, res: Resources, call: Call) -> ScopeDeletionResponse:
     for name, value in named.items():
         if value == "*":
-            detail = f"{name}: * would delete everybody's; name one, or empty the workspace with POST /v1/reset."
+            detail = f"{name}: * would delete everyone's memories; name one, or use POST /v1/reset for all of them."
             raise InvalidInput(detail, field=name)
     body = body_of(NarrowingFields, dict(named))  # checks the names
     scope = scope_of(caller, body.scope_ids)

@@ -47,11 +47,11 @@ Owner = dict[str, str]
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
     "Instructions and categories of a project are not kept; extraction is set per workspace.",
-    "api/v1/webhooks": "Webhooks of mem0 are not offered under this address.",
-    "v1/exports": "Exports by a schema are not offered: read all with get_all, or GET /v1/memories, page by page.",
-    "v1/summary": "Summaries of memories are not offered: POST /v1/recall gives a text that fits a prompt.",
+    "api/v1/webhooks": "mem0's webhooks are not available at this address.",
+    "v1/exports": "Exports by schema are not available: read all memories with get_all or GET /v1/memories.",
+    "v1/summary": "Summaries of memories are not available: POST /v1/recall returns a text for a prompt.",
     "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
-    "v2/entities": "A profile of mem0's form is not offered: see GET /v1/users/{user_id}/profile.",
+    "v2/entities": "Profiles in mem0's format are not available: see GET /v1/users/{user_id}/profile.",
 }
 """Messages by the beginning of the path."""
 
@@ -74,7 +74,7 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
         return [{"NOT": inner[0] if len(inner) == 1 else {"OR": inner}}]
     if name == "metadata":
         if not isinstance(value, dict):
-            raise InvalidInput(f"{where}: must be an object of metadata.", field=where)
+            raise InvalidInput(f"{where}: must be an object with fields of metadata.", field=where)
         return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
     own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
     is_ordered = all(each["operator"] in filters.ORDER for each in own)
@@ -96,7 +96,7 @@ def _conditions(field: str, value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, dict):
         return [_condition(field, "in" if isinstance(value, list) else "eq", value, where)]
     if not value:
-        raise InvalidInput(f"{where}: names no operator.", field=where)
+        raise InvalidInput(f"{where}: has no operator.", field=where)
     return [_condition(field, operator, wanted, f"{where}.{operator[:100]}") for operator, wanted in value.items()]
 
 
@@ -125,7 +125,7 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InvalidInput("show_expired: is not supported; expired memories are deleted.", field="show_expired")
     given = sent.get("filters")
     if sizes.count(given) > filters.MAX_JSON_VALUES:
-        raise InvalidInput(f"filters: holds more than {filters.MAX_JSON_VALUES:,} values.", field="filters")
+        raise InvalidInput(f"filters: contains more than {filters.MAX_JSON_VALUES:,} values.", field="filters")
     if given is not None:
         tree(given)  # also where it then matches nothing
     named = present(sent, *ENTITIES)
@@ -231,7 +231,7 @@ def page(sent: Mapping[str, Any], *, size: int, most: int) -> tuple[int, int]:
 def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for an add, and warnings about ignored fields; raises InvalidInput."""
     if sent.get("messages") in (None, []):
-        raise InvalidInput('messages: are missing: send a list of {"role", "content"}.', field="messages")
+        raise InvalidInput('messages: are missing; send a list of {"role", "content"}.', field="messages")
     named = sent.get("filters") or {}
     if not isinstance(named, dict):
         raise InvalidInput("filters: must be an object.", field="filters")
@@ -248,7 +248,7 @@ def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if sent.get("expiration_date") is not None:
         body["expires_at"] = expiry(sent["expiration_date"])
     unused = [name for name, value in sent.items() if value is not None and name not in TAKEN | WITHOUT_MEANING]
-    return body, [f"not_used: {name[:100]} has no meaning here and was left out." for name in unused[:20]]
+    return body, [f"not_used: {name[:100]} has no meaning here and was ignored." for name in unused[:20]]
 
 
 def _messages(given: Any) -> Any:
@@ -284,7 +284,7 @@ def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
         "detail": "full",
     }
     if not isinstance(given["query"], str) or not given["query"].strip():
-        raise InvalidInput("query: must be a text that is not blank.", field="query")
+        raise InvalidInput("query: must be a string that is not blank.", field="query")
     if sent.get("threshold") is not None:
         given["min_score"] = sent["threshold"]
     if sent.get("reference_date") is not None:
@@ -304,7 +304,7 @@ def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
     if sent.get("timestamp") is not None:
         given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
     if not given:
-        raise InvalidInput("text: give text, metadata, timestamp or expiration_date.", field="text")
+        raise InvalidInput("text: give at least one of text, metadata, timestamp and expiration_date.", field="text")
     return given
 
 

@@ -27,7 +27,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
 
-VECTOR_LATER = "embedding_unavailable: stored without a vector, which follows later."
+VECTOR_LATER = "embedding_unavailable: stored without a vector, which will be added later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ async def _find_repeated(
         following = await turns.page(session, conversation.id, after=index - 1, limit=1)
         turn = next((turn for turn in following if turn.index == index), None)
         if turn is not None and not _is_equal(turn, new):
-            raise Conflict("turn_index: the conversation has another turn there.", field="turn_index")
+            raise Conflict("turn_index: the conversation already has a turn at this index.", field="turn_index")
         return turn
     last = await turns.latest(session, conversation.id, limit=1)
     repeated = last and _is_equal(last[0], new) and body.timestamp in (None, last[0].timestamp)

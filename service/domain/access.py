@@ -153,19 +153,19 @@ class Caller:
     def check_right(self, given: Right) -> None:
         """Raises Forbidden for a right that it does not have, since it could otherwise extend its own rights."""
         if not self.may(given):
-            raise Forbidden(f"This key cannot give the right {given}, which it does not have.", field="rights")
+            raise Forbidden(f"This key cannot grant the right {given}, which it does not have.", field="rights")
 
     def check_wall(self, given: Wall) -> None:
         """Raises Forbidden for a wall that is not inside its own."""
         self.check_ids(given.user_id, given.agent_id, given.run_id)
         if self.wall.channels and not set(given.channels) <= set(self.wall.channels):
-            raise Forbidden("channels: this key is made for other channels.", field="channels")
+            raise Forbidden("channels: this key is restricted to other channels.", field="channels")
 
     def channel(self, given: str | None) -> str:
         """The channel of a request: the one it names, or the default. Raises Forbidden for one outside the wall."""
         inside = self.wall.channels
         if given is not None and inside and given not in inside:
-            raise Forbidden("channel: this key is made for other channels.", field="channel")
+            raise Forbidden("channel: this key is restricted to other channels.", field="channel")
         return given or self.own_channel or GLOBAL_CHANNEL
 
     @property

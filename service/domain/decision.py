@@ -34,7 +34,7 @@ class Reason(StrEnum):
     SAME_WORDS = "A known memory says this in the same words."
     KNOWN = "A known memory says this and more."
     NEW_VALUE = "It gives a newer value of something that has one value at a time."
-    CHANGE = "It tells a change that ends what a known memory says."
+    CHANGE = "It reports a change that ends what a known memory says."
     OPPOSITE = "It says the opposite of a known memory."
     CORRECTION = "It corrects a known memory."
     EARLIER = "It is older news than a known memory, and became history."

@@ -260,7 +260,7 @@ class _Reader:
     def _check(self, raw: Mapping[str, Any], where: str) -> Check:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
-            raise _bad(where, f"a filter has at most {MAX_CONDITIONS} conditions")
+            raise _bad(where, f"a filter may have at most {MAX_CONDITIONS} conditions")
         name = raw.get("field")
         field = field_of(name) if isinstance(name, str) and name else None
         if field is None:
@@ -269,15 +269,15 @@ class _Reader:
         if operator not in OPERATORS["any"]:
             raise _bad(f"{where}.operator", f"must be one of {', '.join(get_args(Operator))}")
         if operator not in OPERATORS[field.kind]:
-            raise _bad(f"{where}.operator", f"{operator} is not for {_KINDS[field.kind]}")
+            raise _bad(f"{where}.operator", f"{operator} cannot be used with {_KINDS[field.kind]}")
         if "value" not in raw:
             raise _bad(f"{where}.value", "is missing")
         self._patterns += operator == "icontains"
         if self._patterns > MAX_PATTERNS:
-            raise _bad(f"{where}.operator", f"a filter has icontains {MAX_PATTERNS} times at most")
+            raise _bad(f"{where}.operator", f"a filter may have icontains at most {MAX_PATTERNS} times")
         self._values += len(raw["value"]) if isinstance(raw["value"], list) else 0
         if self._values > MAX_VALUES:
-            raise _bad(f"{where}.value", f"a filter has at most {MAX_VALUES} values in all in and nin")
+            raise _bad(f"{where}.value", f"the lists of in and nin may have at most {MAX_VALUES} values together")
         return Check(field, operator, _value(raw["value"], field, operator, f"{where}.value"))
 
 
@@ -298,15 +298,15 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
             raise _bad(where, f"{operator} takes a list")
         return tuple(_choose(each, field, f"{where}[{index}]") for index, each in enumerate(raw))
     if isinstance(raw, list | dict):
-        raise _bad(where, f"{operator} takes a single value; a list belongs to in or nin")
+        raise _bad(where, f"{operator} takes a single value; use in or nin for a list")
     if raw is None:
         if operator in ("eq", "ne"):
             return None
-        raise _bad(where, f"{operator} needs a value; null is for eq and ne")
+        raise _bad(where, f"{operator} needs a value; only eq and ne take null")
     if operator in SUBSTRING and not isinstance(raw, str):
-        raise _bad(where, f"{operator} takes a text")
+        raise _bad(where, f"{operator} takes a string")
     if operator in ORDER and isinstance(raw, bool):
-        raise _bad(where, f"{operator} takes a number, a text or a time")
+        raise _bad(where, f"{operator} takes a number, a string or a time")
     return _choose(raw, field, where) if operator in EQUALITY else _single(raw, field.kind, where)
 
 
@@ -340,13 +340,13 @@ def _single(raw: object, kind: Kind, where: str) -> Value:
 
 
 _WANTED: Final[Mapping[Kind, str]] = {
-    "text": "a text",
+    "text": "a string",
     "number": "a number",
     "time": "an ISO 8601 time such as 2026-03-02T09:30:00+00:00",
     "flag": "true or false",
     "id": "a UUID",
-    "words": "a text",
-    "any": "a text, a number, true or false",
+    "words": "a string",
+    "any": "a string, a number, true or false",
 }
 
 

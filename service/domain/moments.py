@@ -20,7 +20,7 @@ both ends, so that no zone, day or week around a moment leaves the calendar."""
 WHOLE_HOURS: Final = frozenset(range(-12, 15)) - {0}
 """Offsets, in hours, that have a zone without a place."""
 
-BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
+BEYOND: Final = "must be between the years 2 and 9998; leave it out for never"
 
 
 def clamp(moment: datetime) -> datetime:

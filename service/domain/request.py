@@ -98,6 +98,6 @@ def check_version(version: int | None, expected: Expected | None, record: str = 
     """Raises PreconditionFailed when If-Match names another version. `version`: None where there is no such record."""
     if expected is not None and (version is None or not expected.meets(version)):
         if not expected.versions and not expected.anything:
-            raise PreconditionFailed('If-Match: holds no ETag as GET returns it, such as "3".', field="If-Match")
-        absent = ", or is not there" if version is None else ""
-        raise PreconditionFailed(f"The {record} has changed since{absent}: read it again.", field="If-Match")
+            raise PreconditionFailed('If-Match: is not an ETag as GET returns it, such as "3".', field="If-Match")
+        absent = ", or does not exist" if version is None else ""
+        raise PreconditionFailed(f"The {record} has changed since{absent}; read it again.", field="If-Match")

@@ -121,7 +121,7 @@ def excess(value: Any, limits: JsonLimits) -> str | None:
             return f"is nested deeper than {limits.depth} levels"
         count += len(level)
         if count > limits.values:
-            return f"holds more than {limits.values:,} values"
+            return f"contains more than {limits.values:,} values"
         if any(len(key) > limits.key_chars for part in level if isinstance(part, dict) for key in part):
             return f"has a key of more than {limits.key_chars:,} characters"
     if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > limits.size:
@@ -159,14 +159,14 @@ def check_merged(field: str, merged: Mapping[str, Any]) -> None:
     """Raises TooLarge for a merged object that exceeds its limits."""
     problem = excess(dict(merged), KEPT)
     if problem is not None:
-        raise TooLarge(f"{field}: {problem}, with what is stored already.", field=field)
+        raise TooLarge(f"{field}: {problem}, together with what is already stored.", field=field)
 
 
 def check_texts(field: str, texts: Iterable[str], *, single: bool = False) -> None:
     """Raises TooLarge when several texts of a request, or also a `single` one, are together longer than MAX_TEXTS."""
     sizes = list(map(weight, texts))
     if (single or len(sizes) > 1) and sum(sizes) > MAX_TEXTS:
-        raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} bytes.", field=field)
+        raise TooLarge(f"{field}: the texts together have more than {MAX_TEXTS:,} bytes.", field=field)
 
 
 """Sizes of a scope at which the search strategy changes (docs/retrieval.md). The planner cannot decide this, because

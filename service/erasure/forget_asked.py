@@ -30,7 +30,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
-UNCLEAR = "forget_unclear: no memory was forgotten, for {why}: {found}. POST /v1/forget takes ids."
+UNCLEAR = "forget_unclear: no memory was forgotten, because {why}: {found}. POST /v1/forget takes ids."
 UNKNOWN = "forget_unclear: no memory matches the request, so nothing was forgotten."
 DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3

@@ -31,7 +31,7 @@ from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 
-CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
+CHANGED = "changed: memory {id} has changed since it was chosen, so it was kept."
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,12 @@ def _check(after: FeedCursor, source: FeedSource, res: Resources) -> None:
     which changes may have been dropped."""
     if after.source != source.source or after.at.position >= source.next:
         raise PlaceLost(
-            "after: comes from before the database was restored. Begin with after=now, and read all memories again.",
+            "after: is from before the database was restored. Start again with after=now, and read all memories again.",
             field="after",
         )
     if after.moment < source.now - timedelta(days=res.settings.history.retention_days):
         raise PlaceLost(
-            "after: is older than what is kept (LOXODON_HISTORY_RETENTION_DAYS). Begin with after=now, and read all "
-            "memories again.",
+            "after: is older than the changes that are kept (LOXODON_HISTORY_RETENTION_DAYS). Start again with "
+            "after=now, and read all memories again.",
             field="after",
         )

@@ -39,7 +39,7 @@ RESERVED = tuple(map(ip_network, (
 """Special-purpose ranges of IANA's registries. Not `is_global`, which changes with Python."""
 
 REFUSED = "The address is private or reserved, and not in LOXODON_WEBHOOK_NETWORKS."
-NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
+NO_HTTPS = "Plain http is only for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
 
 
 class WebhookTestResponse(ResponseModel):
@@ -85,14 +85,14 @@ def fault_of(url: str, networks: Sequence[str]) -> str | None:
     if parts.scheme not in ("https", "http") or not host or port == 0:
         return "must be a URL such as https://example.com/hook"
     if parts.user is not None or parts.password is not None:
-        return "must not hold a user or password: check the signature instead"
+        return "must not contain a user or password: check the signature instead"
     if not AUTHORITY.match(url):
         return "must name its host in ASCII letters, digits, dots and hyphens (xn--... for other alphabets)"
     if parts.scheme == "http" and not networks:
-        return "must begin with https:// (plain http is for LOXODON_WEBHOOK_NETWORKS)"
+        return "must begin with https:// (plain http is only for LOXODON_WEBHOOK_NETWORKS)"
     try:
         if not is_allowed(host, networks, secure=parts.scheme == "https"):
-            return "must not be a private or reserved address (but those in LOXODON_WEBHOOK_NETWORKS)"
+            return "must not be a private or reserved address (except those in LOXODON_WEBHOOK_NETWORKS)"
     except ValueError:  # it is a name
         if ENDS_IN_NUMBER.fullmatch(host):
             return "must write an IPv4 address as four decimal numbers"
@@ -130,7 +130,7 @@ async def post(
     except TimeoutError:
         return answer(None, f"No answer within {timeout_s:g} s.")
     except aiohttp.ClientConnectorCertificateError:
-        return answer(None, "No connection: the certificate is not trusted here, or not of this name.")
+        return answer(None, "No connection: the certificate is not trusted here, or is for another name.")
     except aiohttp.ClientConnectorError as exc:
         cause = exc.os_error
         return answer(None, str(cause) if isinstance(cause, Unreachable) else f"No connection: {type(exc).__name__}.")

@@ -47,7 +47,7 @@ async def create_webhook(workspace_id: UUID, values: Mapping[str, Any], res: Res
     values = {**_check_fields(values, res), "secret": new_secret()}
     async with plain_transaction(workspace_id, res, call) as write:
         if len(await webhooks.listing(write.session)) >= MAX_WEBHOOKS:
-            raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
+            raise Conflict(f"A workspace can have at most {MAX_WEBHOOKS} webhooks; delete one first.")
         webhook = await webhooks.add(write.session, values, await feed.find_newest(write.session))
         await _audit(write, "create_webhook", webhook.id)
         return webhook

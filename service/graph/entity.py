@@ -55,7 +55,7 @@ async def upsert(
         if await entities.is_any_taken(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
         if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
-            raise TooLarge(f"aliases: an entity has at most {MAX_ALIASES}.", field="aliases")
+            raise TooLarge(f"aliases: an entity can have at most {MAX_ALIASES}.", field="aliases")
         check_merged("properties", {**stored.properties, **new.properties})
         await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
@@ -170,7 +170,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users, Conflict
     for one with relations outside the wall."""
     if absorbed == survivor:
-        raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
+        raise InvalidInput("target_id: an entity cannot be merged into itself.", field="target_id")
     everything = EntityScope(workspace_id, None)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
@@ -187,7 +187,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
         if await merges.has_hidden_edges(session, absorbed):
-            raise Conflict("source_id: the entity has relations that this key does not see.", field="source_id")
+            raise Conflict("source_id: the entity has relations that this key cannot see.", field="source_id")
         await merges.merge(session, absorbed, survivor, now=res.clock())
         merged = await entities.get(session, everything, survivor)
         assert merged is not None, "it is locked"

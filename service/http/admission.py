@@ -62,7 +62,7 @@ class Admission:
     def holding(self, workspace: UUID, size: int) -> Iterator[None]:
         """Counts a body of this size within the block; raises TooManyRequests or Unavailable above the limit."""
         if self._bytes[workspace] + size > self._most_bytes // 2:
-            raise TooManyRequests("Too many large requests of this workspace at once.", retry_after_s=RETRY_AFTER_S)
+            raise TooManyRequests("Too many large requests from this workspace at once.", retry_after_s=RETRY_AFTER_S)
         if self._bytes.total() + size > self._most_bytes:
             raise Unavailable("The service is busy with large requests.", retry_after_s=RETRY_AFTER_S)
         self._bytes[workspace] += size
@@ -116,7 +116,7 @@ def key_budgets(per_s: float) -> Buckets:
 def spend_budget(budgets: Buckets, key_id: UUID) -> None:
     """Counts a request of the key. Raises RateLimited if its budget is used up."""
     if (wait_s := budgets.take(key_id)) > 0:
-        detail = f"The budget of the key is used up: {budgets.per_s:g} requests a second, {budgets.burst} at once."
+        detail = f"The key has used up its budget: {budgets.per_s:g} requests a second, {budgets.burst} at once."
         raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
 
 

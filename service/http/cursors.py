@@ -80,7 +80,7 @@ def unpack(cursor: str, *kinds: Any) -> tuple[Any, ...]:
             raise ValueError
         return _key(kinds).validate_python(text.split("|", len(kinds) - 1))
     except ValueError:
-        raise InvalidInput("cursor: is invalid; pass next_cursor of the previous page.", field="cursor") from None
+        raise InvalidInput("cursor: is invalid; pass the next_cursor of the previous page.", field="cursor") from None
 
 
 @cache

@@ -199,7 +199,7 @@ PLAIN_MESSAGES: Mapping[str, str] = {
 
 def first_message(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
     """Field and message of pydantic's first error; the field is "" for the whole body. `path_of` turns a location into
-    a path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
+    a path. A validator of a whole model names the field in its message, as in "start: must be before end"."""
     first = problems[0]
     message = re.sub(r"^[A-Z]\w+ should ", "must ", str(first["msg"]).removeprefix("Value error, "))
     where = path_of(first["loc"])
@@ -235,7 +235,7 @@ def _field(where: Sequence[int | str]) -> str:
 async def _http(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
     if exc.status_code == 404:
-        shown = "; /docs shows all." if request.app.openapi_url else "."
+        shown = "; /docs lists them all." if request.app.openapi_url else "."
         return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
     if exc.status_code == 405:
         allowed = ", ".join(accepted_methods(request))

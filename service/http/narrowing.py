@@ -84,7 +84,7 @@ class FilterInput(RequestModel):
 
 def _not_endless(raw: object) -> object:
     if sizes.count(raw) > filters.MAX_JSON_VALUES:
-        raise ValueError(f"holds more than {filters.MAX_JSON_VALUES:,} values")
+        raise ValueError(f"contains more than {filters.MAX_JSON_VALUES:,} values")
     return raw
 
 
@@ -170,7 +170,7 @@ class NarrowingFields(ReadScopeFields):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.start and self.end and self.start >= self.end:
-            raise ValueError("start: must lie before end")
+            raise ValueError("start: must be before end")
         if self.time_query is not None and (self.start or self.end):
             raise ValueError("time_query: give time_query, or start and end, not both")
         if self.channels is not None and self.channel is not None:

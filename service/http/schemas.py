@@ -106,7 +106,7 @@ def _without_secret(value: str) -> str:
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(check_zone)]
-NOT_A_NAME = "holds a credential or a card number; use another name"
+NOT_A_NAME = "contains a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
 """For names: stored as they are or rejected with 422. Texts are redacted instead."""
 
@@ -149,7 +149,7 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
     if len(normalised) > sizes.MAX_TAGS:
         raise ValueError(f"must not be more than {sizes.MAX_TAGS}")
     if tags.levels(normalised) > sizes.MAX_TAG_LEVELS:
-        raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels together")
+        raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels in total")
     return given
 
 
@@ -246,7 +246,7 @@ RESERVED_METADATA = frozenset(
 def check_period(t_valid: datetime | None, t_invalid: datetime | None) -> None:
     """Raises ValueError unless `t_valid` lies before `t_invalid`, where both are given."""
     if t_valid and t_invalid and t_valid >= t_invalid:
-        raise ValueError("t_valid: must lie before t_invalid")
+        raise ValueError("t_valid: must be before t_invalid")
 
 
 def refuse_reserved(metadata: Metadata | None) -> None:
@@ -298,7 +298,7 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     if numbers is None:
         return None
     if len(numbers) != dimension:
-        raise InvalidInput(f"embedding: has {len(numbers)} dimensions, must have {dimension}.", field="embedding")
+        raise InvalidInput(f"embedding: has {len(numbers)} dimensions, but must have {dimension}.", field="embedding")
     with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, and is rejected below
         vector = np.asarray(numbers, dtype=np.float32)
         length = float(np.linalg.norm(vector))

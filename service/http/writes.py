@@ -61,7 +61,7 @@ async def refuse_key(
     """For the routes whose answers are not kept: they hold a secret, or would survive what they are about. Reads need
     no key."""
     if given is not None and request.method != "GET":
-        detail = "Idempotency-Key: is not supported here. Before you repeat the request, look whether it was done."
+        detail = "Idempotency-Key: is not supported here. Before you repeat the request, check whether it was done."
         raise InvalidInput(detail, field="Idempotency-Key")
 
 

@@ -123,7 +123,7 @@ async def prepare(
     TooLarge for more than one request may store."""
     count = len(extracted.facts)
     if count > sizes.FACTS_AT_ONCE and conversation.stored is None:
-        detail = f"messages: they hold {count:,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
+        detail = f"messages: they contain {count:,} facts; the maximum per request is {sizes.FACTS_AT_ONCE:,}."
         raise TooLarge(detail, field="messages")
     drafts: list[Draft] = []
     warnings: list[str] = []
@@ -142,7 +142,7 @@ async def prepare(
         return [], tuple(warnings)
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
-        warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
+        warnings.append(f"embedding_unavailable: {waiting} facts were stored; their vectors will be added later.")
     return [_with_validity(draft) for draft in ready], tuple(warnings)
 
 

@@ -112,9 +112,9 @@ async def retry(of: JobsOf, job_id: UUID, res: Resources, call: Call) -> JobReco
     """Makes the job due now. Raises NotFound, or Conflict if it is running or done, or its operation is finished."""
     again, job = await _steer(overview.retry, "retry_job", of, job_id, res, call)
     if not again and job.state in ("running", "done"):
-        raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
+        raise Conflict(f"The job is {job.state}; only a waiting, dead or cancelled job can be retried.", field="id")
     if not again:
-        raise Conflict("The operation of this job is finished; repeat its request.", field="id")
+        raise Conflict("The operation of this job is finished; send its request again.", field="id")
     return job
 
 

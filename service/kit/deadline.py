@@ -57,7 +57,7 @@ async def ends_at(moment: float | None) -> AsyncIterator[Deadline]:
 
 def _exceeded() -> DeadlineExceeded:
     return DeadlineExceeded(
-        "The request was not done in time (LOXODON_REQUEST_DEADLINE_S), and nothing was written. Send less at once, or "
-        "store with Prefer: respond-async.",
+        "The request was not completed in time (LOXODON_REQUEST_DEADLINE_S), and nothing was written. Send less at "
+        "once, or store with Prefer: respond-async.",
         retry_after_s=RETRY_AFTER_S,
     )

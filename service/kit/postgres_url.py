@@ -49,7 +49,7 @@ def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = Non
     tls = {name: str(query.pop(name)) for name in list(query) if name in IN_DSN}
     unknown = sorted(query.keys() - ARGUMENTS)
     if unknown:
-        raise ValueError(f"has the parameter {unknown[0]}, which cannot be followed here: take it out")
+        raise ValueError(f"has the parameter {unknown[0]}, which is not supported here: remove it")
     if not is_local(url):
         mode = _strong_enough(mode, least)
     if mode is not None:

@@ -148,7 +148,7 @@ class _Launcher:
     def _migrate(self, env: Mapping[str, str]) -> None:
         migrate = ChildProcess("migrate", [*MODULE, "migrate"], env=env, stop_timeout_s=WORKER_STOP_S)
         if self._supervisor.run_once(migrate) != 0:
-            raise LaunchError("The database could not be brought up to date; the reason stands above.")
+            raise LaunchError("The database could not be brought up to date; see the reason above.")
 
     def _language_model(self, key: str) -> tuple[int, str]:
         """The HTTP status of /v1/health/details, and the model with its state for the banner, such as "none: rules".

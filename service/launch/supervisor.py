@@ -174,7 +174,7 @@ class Supervisor:
                 code = supervised.program.exit_code()
                 if code is not None:
                     if code == BAD_SETTINGS and not supervised.proven:
-                        raise LaunchError(f"{supervised.program.name} ended: its message stands above.")
+                        raise LaunchError(f"{supervised.program.name} ended; see its message above.")
                     self._plan(supervised, how_it_ended(code))
             elif self._clock() >= supervised.restart_at:
                 self._restart(supervised)
@@ -215,7 +215,7 @@ class Supervisor:
         if self._ready and now - supervised.started_at >= PROVEN_S:
             supervised.proven, supervised.deaths = True, 0
         if supervised.deaths >= MOST_DEATHS and not supervised.proven:
-            raise LaunchError(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
+            raise LaunchError(f"{supervised.program.name} keeps dying ({why}); see its messages above. Giving up.")
         pause_s = min(FIRST_PAUSE_S * 2**supervised.deaths, LONGEST_PAUSE_S)
         supervised.deaths += 1
         supervised.restart_at = now + pause_s

@@ -78,7 +78,7 @@ async def read_document(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
     if match := PROFILE_URI.fullmatch(uri):
         user_id = unquote(match[1])
         if user_id != ids.get("user_id", user_id):
-            raise InvalidInput("user_id: is fixed by this connection to another one.", field="user_id")
+            raise InvalidInput("user_id: this connection is fixed to another user.", field="user_id")
         answer = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
         return json.dumps(harmless_in(_body(answer)), ensure_ascii=False, indent=1), JSON
     if match := CONVERSATION_URI.fullmatch(uri):
@@ -218,7 +218,7 @@ class _Handlers:
     async def call_tool(self, _: Any, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
         row = BY_NAME.get(params.name)
         if row is None:
-            raise MCPError(mcp_types.INVALID_PARAMS, f"There is no tool of this name; there are {', '.join(BY_NAME)}.")
+            raise MCPError(mcp_types.INVALID_PARAMS, f"There is no such tool; the tools are {', '.join(BY_NAME)}.")
         try:
             request = row.request(params.arguments or {}, self._ids)
         except InvalidInput as exc:

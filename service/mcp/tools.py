@@ -109,7 +109,7 @@ class AgentTool:
                 reason = "is fixed by this connection; leave it out" if is_fixed else "is not an argument of this tool"
                 raise InvalidInput(f"{name[:60]}: {reason}.", field=name[:60])
             if known[name].get("type") == "array" and not isinstance(value, list):  # the route would split a text
-                raise InvalidInput(f"{name}: must be a list, not its text.", field=name)
+                raise InvalidInput(f"{name}: must be a list.", field=name)
         for name in self.needed:
             if name not in sent:
                 raise InvalidInput(f"{name}: is missing.", field=name)

@@ -41,7 +41,7 @@ async def _keep(write: Write, draft: Draft, target: UUID, previous: Neighbour | 
     line = await versions.read_line(write.session, target)
     ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
     if await history.lock(write.session, ids) != ids:
-        raise writing.Gone("A memory that it is about is gone.")
+        raise writing.Gone("A memory that it is about no longer exists.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
     position = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
     context = ChangeContext(write, draft.scope, draft.evidence, uuid7())

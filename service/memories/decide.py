@@ -29,7 +29,7 @@ from service.understanding.judge import judge
 CANDIDATES = 5
 """The nearest memories that a text is compared with: further ones are hardly ever about the same."""
 
-MERGE_FAILED = "merge_failed: a merged text could not be kept, the new text was added as it is."
+MERGE_FAILED = "merge_failed: the merged text could not be stored, so the new text was added as it is."
 
 
 async def compare(draft: Draft, res: Resources) -> Draft:

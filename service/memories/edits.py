@@ -34,8 +34,8 @@ DEDUP_ACTION = {
 Policy = Literal["in_place", "supersede", "prefer_old", "flag_review"]
 Pair = tuple[Edit, Draft]
 
-KEPT_OLD = "contradiction_policy: what is known was preferred, the new fact was not stored."
-FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/accept says so."
+KEPT_OLD = "contradiction_policy: what is known was preferred, so the new fact was not stored."
+FLAGGED = "contradiction_policy: flagged for review; POST /v1/reviews/{id}/accept lets it take effect."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ async def summarise(draft: Draft, res: Resources) -> Draft:
         return _not_summarised(draft, "the language model failed")
     short, redactions = await clean(reply.text.strip(), "content", res)
     if not 0 < len(short) < len(draft.clean):
-        return _not_summarised(draft, "the language model gave nothing shorter")
+        return _not_summarised(draft, "the language model returned nothing shorter")
     return replace(
         draft,
         text=CleanText(short),
@@ -111,13 +111,13 @@ async def _with_vector(draft: Draft, vectors: Iterator[Vector | None], res: Reso
             draft,
             vector=_placeholder(draft.clean, res.embedder.dimension),
             embedding_status=EmbeddingStatus.PLACEHOLDER,
-            warnings=(*draft.warnings, "embedding_unavailable: stored without a vector, which follows later."),
+            warnings=(*draft.warnings, "embedding_unavailable: stored without a vector, which will be added later."),
         )
     warnings = draft.warnings
     if len(draft.clean) > WINDOW_HINT_CHARS:
         count, full = await res.embedder.windows(draft.clean)
         if count > 1:
-            warnings += (f"embedded_in_windows: {count} windows were averaged{'' if full else ', the rest was cut'}.",)
+            warnings += (f"embedded_in_windows: {count} windows were averaged{'' if full else '; the rest was cut'}.",)
     change = outdating.weigh(vector, res.embedder.model)
     return replace(draft, vector=vector, change=change, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
 

@@ -109,7 +109,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     values |= {name: value for name, value in revision.columns.items() if name != "last_accessed"}
     since, until = values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid)
     if since is not None and until is not None and since >= until:
-        raise InvalidInput("t_valid: must lie before t_invalid.", field="t_valid")
+        raise InvalidInput("t_valid: must be before t_invalid.", field="t_valid")
     current = _as_it_is(old, ("t_valid", "t_invalid", *revision.columns))
     return {name: value for name, value in values.items() if name not in current or current[name] != value}
 
@@ -131,7 +131,7 @@ def _as_it_is(old: Memory, names: Sequence[str]) -> dict[str, Any]:
 
 def refuse_past(memory: Memory) -> None:
     if memory.version_of is not None:
-        raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
+        raise Conflict(f"This is a past version of memory {memory.version_of}; change that one instead.", field="id")
 
 
 async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, values: dict[str, Any]) -> None:

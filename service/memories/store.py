@@ -199,7 +199,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
     memory = await memories.get(session, chosen)
     elsewhere = memory.scope != draft.scope if memory else await history.was_elsewhere(session, chosen, draft.scope)
     if elsewhere:
-        raise Conflict("A memory with this id exists, or did, in another scope.", field="id")
+        raise Conflict("A memory with this id exists, or existed, in another scope.", field="id")
     if memory is None:
         return None
     target = Neighbour(memory.id, memory.text, memory.hash, memory.version, 0.0)

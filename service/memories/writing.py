@@ -90,7 +90,7 @@ class ChangeContext:
     async def lock(self, memory_id: UUID) -> None:
         """Locks the memory until the transaction ends. Raises Gone."""
         if not await history.lock(self.session, [memory_id]):
-            raise Gone("The memory that was to be changed is gone.")
+            raise Gone("The memory that was to be changed no longer exists.")
 
     async def keep_evidence(
         self, memory_id: UUID | None, event: Action = Action.NONE, history_id: UUID | None = None

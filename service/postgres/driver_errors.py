@@ -58,11 +58,11 @@ UNAVAILABLE = {
 """The sentence about a transaction that failed, by the reason in the metrics."""
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
-    "pk_memory": lambda: Conflict("A memory with this id exists, or did, in another scope.", field="id"),
+    "pk_memory": lambda: Conflict("A memory with this id exists, or existed, in another scope.", field="id"),
     "uq_turn_workspace_id_conversation_id_turn_index": lambda: Conflict(
-        "turn_index: the conversation has another turn there.", field="turn_index"
+        "turn_index: the conversation already has a turn at this index.", field="turn_index"
     ),
-    "ix_goal_edge_parent": lambda: Conflict("parent_id: it has one that this key does not see.", field="parent_id"),
+    "ix_goal_edge_parent": lambda: Conflict("parent_id: it has one that this key cannot see.", field="parent_id"),
     "uq_memory_dedup": lambda: Conflict("The scope already has a memory with this text.", field="content"),
 }
 """The error of a request that lost a race at a named constraint."""

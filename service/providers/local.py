@@ -105,7 +105,7 @@ class Encoder:
         head = [CLS, *self._prefix] if query else [CLS]
         pieces = self._pieces(text[:MAX_CHARS])
         if query and pieces.count(UNKNOWN) > len(pieces) / 2:
-            raise EmbeddingError("The local model knows too little of the query.")
+            raise EmbeddingError("The local model knows too few words of the query.")
         window, most = (QUERY_WINDOW, MAX_QUERY_WINDOWS) if query else (WINDOW, MAX_WINDOWS)
         starts, width, is_complete = spread(len(pieces), window - len(head) - 1, most)
         windows = [[*head, *pieces[start : start + width], SEP] for start in starts]

@@ -172,7 +172,7 @@ def _read(completion: ChatCompletion, usage: _Usage, requested_model: str, name:
     if choice.message.refusal or choice.finish_reason == "content_filter":
         raise UnusableAnswer(f"{name} refused to answer.")
     if not reply.text.strip():
-        raise AnswerCut(f"{name} ran out of tokens.") if reply.truncated else UnusableAnswer(f"{name} was silent.")
+        raise AnswerCut(f"{name} ran out of tokens.") if reply.truncated else UnusableAnswer(f"{name} sent no text.")
     return reply
 
 

@@ -113,14 +113,14 @@ async def rerank(
     began = time.perf_counter()
     if not _is_available(res):
         RERANKS.labels("none").inc()
-        warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
+        warning = "rerank_unavailable: no reranker is configured, so the order of the search was kept."
         return list(ranked), TechniqueMetrics(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][:RERANKED]
     try:
         relevance = await _ask_reranker(query, shown, texts, res) if shown else {}
     except ProviderError as exc:
         RERANKS.labels("failed").inc()
-        warning = "rerank_failed: the reranker did not answer, so the order is the search's."
+        warning = "rerank_failed: the reranker did not answer, so the order of the search was kept."
         return list(ranked), TechniqueMetrics(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
     RERANKS.labels("done").inc()
     return (

@@ -79,7 +79,7 @@ async def search(query: Query, res: Resources) -> SearchResult:
         ids = [hit.memory.id for hit in result.hits]
         connected = await reading.read_connected(query, ids, res)
         if len(connected) < len(ids):
-            left_out = f"connected: given for the first {len(connected)} hits, which fill an answer."
+            left_out = f"connected: only given for the first {len(connected)} hits, which fill the answer."
             result = replace(result, warnings=(*result.warnings, left_out))
         result = replace(result, connected=connected)
     return result

@@ -93,11 +93,11 @@ def _reply_warnings(reply: LlmReply, *, unreadable: int, orders: int, stated: in
     if reply.truncated:
         warnings.append("llm_truncated: the model's answer was cut off; it reads the messages again in parts.")
     if unreadable:
-        warnings.append(f"unreadable_facts: {unreadable} of the model's entries were no facts.")
+        warnings.append(f"unreadable_facts: {unreadable} of the model's entries were not facts.")
     if orders:
         warnings.append(f"instruction_ignored: {orders} were orders to the memory, not facts.")
     if stated > MAX_FACTS:
-        warnings.append(f"too_many_facts: {stated} were extracted, {MAX_FACTS} are kept.")
+        warnings.append(f"too_many_facts: {stated} were extracted; {MAX_FACTS} are kept.")
     return warnings
 
 

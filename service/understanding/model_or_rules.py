@@ -74,7 +74,7 @@ def _explain_dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
     """The rejected part of an answer."""
     warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
     if len(listed) > MAX_OPERATIONS:
-        warnings.append(f"too_many_operations: {len(listed)} were answered for one fact, {MAX_OPERATIONS} are read.")
+        warnings.append(f"too_many_operations: {len(listed)} were returned for one fact; {MAX_OPERATIONS} are read.")
     return tuple(warnings)
 
 

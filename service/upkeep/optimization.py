@@ -52,12 +52,12 @@ COMPARED_CHARS = 300_000
 
 CONTRADICTED: Final[Mapping[str, str]] = {
     "MAY_OUTDATE": "A newer memory may say what holds instead; both were kept in doubt.",
-    "CONTRADICTS": "It is tied as contradicting a memory that began later.",
+    "CONTRADICTS": "It is linked as contradicting a memory that began later.",
     "REVIEW": "A fact that contradicts it waits for a review: accept or reject that.",
 }
 
 CHANGED = "{id} has changed since the report, or is no longer a finding. Nothing was done: read the report again."
-OVER = "{id} is not decided here: {reason}"
+OVER = "{id} cannot be decided here: {reason}"
 
 
 async def report(
@@ -217,7 +217,7 @@ def _describe_memory(
     elif detail["valid_until"]:
         reason = f"It held until {detail['valid_until'][:10]}."
     else:
-        reason = f"It was not used since {detail['last_accessed'][:10]}."
+        reason = f"It has not been used since {detail['last_accessed'][:10]}."
     return _finding(change, reason, text)
 
 

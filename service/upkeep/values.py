@@ -67,7 +67,7 @@ class OptimizationFinding(ResponseModel):
     ids: list[Id] = Field(description="UUIDs of the memory or entity it is about, and of the memory to keep")
     remedy: Remedy = Field(description="What `apply` does")
     is_undoable: bool = Field(description="Whether it can be undone")
-    reason: str = Field(description="Why it was reported", examples=["It was not used since 2026-01-02."])
+    reason: str = Field(description="Why it was reported", examples=["It has not been used since 2026-01-02."])
     gain: int = Field(description="The gain, in `gain_unit`", examples=[1])
     gain_unit: GainUnit = Field(
         description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning"

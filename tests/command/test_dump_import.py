@@ -96,7 +96,7 @@ async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Reso
 
 async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -> None:
     for name, content, said in (
-        ("nothing", None, "is not there"),
+        ("nothing", None, "does not exist"),
         ("half.json", '{"results": [', "is not valid JSON"),
         ("number.json", "7", "holds no list"),
         ("lines.jsonl", '{"memory": \n{"memory', "is not a dump of mem0: line 1: is not valid JSON"),
@@ -107,7 +107,7 @@ async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -
             written(tmp_path / name, content)
         done = await run("import", str(tmp_path / name), "--from", "mem0")
         assert (done.exit_code, said in done.stderr) == (1, True), done.output
-    assert "is none of mem0" in (await run("import", str(tmp_path), "--from", "else")).stderr
+    assert "is not one of mem0" in (await run("import", str(tmp_path), "--from", "else")).stderr
     assert "no file falkordb_*.json" in (await run("import", str(tmp_path), "--from", "automem")).stderr
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe{")
     assert "binary.json cannot be read" in (await run("import", str(tmp_path / "binary.json"), "--from", "mem0")).stderr

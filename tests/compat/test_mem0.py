@@ -83,7 +83,7 @@ async def test_nothing_is_deleted_that_was_not_named(client: AsyncClient) -> Non
         await added(client, f"Of {user}", user_id=user, run_id="r1")
     for query, words in (
         ({}, "At least one of user_id"),
-        ({"user_id": "*"}, "everybody"),
+        ({"user_id": "*"}, "everyone"),
         ({"usr_id": "alice"}, "usr_id: is not a parameter"),
         ({"user_id": "alice", "app_id": "x"}, "a deletion is limited"),
         ({"filters": "{'user_id': 'alice', 'created_at': '2020'}"}, "a deletion is limited"),
@@ -152,12 +152,15 @@ async def test_filters_choose_whose_memories_and_which(client: AsyncClient) -> N
         ({"user_id": "alice", "kind": {"like": "x"}}, "filters.kind.like: must be one of eq, ne, "),
         ({"user_id": "alice", "OR": []}, "filters.OR: must be a list"),
         ({"user_id": "alice", "OR": [{}]}, "empty condition"),
-        ({"user_id": 5}, "filters.user_id: must be a text"),
+        ({"user_id": 5}, "filters.user_id: must be a string"),
         ({"user_id": "alice", "metadata": "drink"}, "filters.metadata: must be an object"),
         ({"AND": [{"user_id": "alice"}, {"kind": {"gte": [1]}}]}, "filters.AND[1].kind.gte: gte takes a single"),
-        ({"user_id": "alice", "or": [{"kind": "ale"}]}, "filters.or: must be a text"),
+        ({"user_id": "alice", "or": [{"kind": "ale"}]}, "filters.or: must be a string"),
         ({"user_id": "alice", "memory_ids": ["x"]}, "filters.memory_ids: must be a UUID"),
-        ({"user_id": "alice", "created_at": {"icontains": "2020"}}, "filters.created_at.icontains: icontains is not"),
+        (
+            {"user_id": "alice", "created_at": {"icontains": "2020"}},
+            "filters.created_at.icontains: icontains cannot be used",
+        ),
     ):
         refused = await client.post(f"{MEM0}/v3/memories/", json={"filters": wrong})
         refusal(refused, 400, words)
@@ -170,11 +173,11 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("v2/memories/", {"page_size": -1}, "page_size: must be at least 1."),
     ("v2/memories/", {"limit": 0}, "page_size: must be at least 1."),
     ("v2/memories/", {"page": 1.5}, "page: must be a whole number."),
-    ("v2/memories/", {"page": 20_000, "page_size": 1}, "page: ends after 10,000 memories"),
+    ("v2/memories/", {"page": 20_000, "page_size": 1}, "page: paging ends after 10,000 memories"),
     ("v2/memories/", {"fields": 5}, "fields: must be a list."),
-    ("v2/memories/", {"filters": {"OR": [{"user_id": "alice"}] * 6_000}}, "filters: holds more than 10,000 values."),
+    ("v2/memories/", {"filters": {"OR": [{"user_id": "alice"}] * 6_000}}, "filters: contains more than 10,000 values."),
     ("v2/memories/", {"metadata": "x"}, "metadata: must be an object"),
-    ("v2/memories/", {"user_id": 5}, "user_id: must be a text."),
+    ("v2/memories/", {"user_id": 5}, "user_id: must be a string."),
     ("v2/memories/", {"show_expired": "maybe"}, "show_expired: must be true or false."),
     ("v2/memories/search/", {"query": "tea", "threshold": "high"}, "threshold: must be a valid number"),
     ("v2/memories/search/", {"query": "tea", "rerank": "yes"}, "rerank: must be true or false."),
@@ -227,7 +230,7 @@ async def test_pages_of_several_users_do_not_overlap(client: AsyncClient) -> Non
     assert len(set(seen)) == 6
     assert found["next"] is None
     far = await client.post(f"{MEM0}/v3/memories/", params={"page": 900}, json={"filters": filters})
-    refusal(far, 400, "page: ends after 10,000 memories")
+    refusal(far, 400, "page: paging ends after 10,000 memories")
 
 
 async def test_with_a_model_an_add_is_pending_until_its_event_is_done(resources: Resources, tenant: Tenant) -> None:

@@ -69,7 +69,7 @@ async def sent(url: str, trusted: Path | None) -> tuple[int | None, str | None]:
 
 
 async def test_a_certificate_must_be_trusted_and_of_the_name(tmp_path: Path) -> None:
-    refused = (None, "No connection: the certificate is not trusted here, or not of this name.")
+    refused = (None, "No connection: the certificate is not trusted here, or is for another name.")
     async with receiver(tmp_path) as port:
         trusted = tmp_path / "cert.pem"
         assert await sent(f"https://localhost:{port}/hook", trusted) == (204, None)

@@ -253,7 +253,7 @@ async def test_a_list_of_too_many_facts_is_refused_and_nothing_of_it_stored(clie
     lines = "\n".join(f"- box {each} holds {each + 7} nails" for each in range(1_001))
     answer = await client.post("/v1/memories", json={"messages": lines, "user_id": "alice"})
     assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", "messages")
-    assert "1,001 facts, the maximum of a request is 1,000" in answer.json()["detail"]
+    assert "1,001 facts; the maximum per request is 1,000" in answer.json()["detail"]
     assert (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"] == []
 
 

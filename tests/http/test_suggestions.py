@@ -161,10 +161,10 @@ async def test_an_if_match_that_names_no_version_is_told_what_does(client: Async
     stored = (await client.post("/v1/memories", json={"content": "Tea", "user_id": "alice"})).json()["results"][0]
     path, headers = f"/v1/memories/{stored['id']}", JSON | {"If-Match": 'W/"1"'}
     answer = await told(client, "PATCH", path, content=b'{"importance": 0.5}', headers=headers)
-    assert answer == (412, "If-Match", 'If-Match: holds no ETag as GET returns it, such as "3".')
+    assert answer == (412, "If-Match", 'If-Match: is not an ETag as GET returns it, such as "3".')
     headers = JSON | {"If-Match": "*"}
     answer = await told(client, "PUT", "/v1/users/nobody/profile", content=b"{}", headers=headers)
-    assert answer == (412, "If-Match", "The profile has changed since, or is not there: read it again.")
+    assert answer == (412, "If-Match", "The profile has changed since, or does not exist; read it again.")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ async def test_a_byte_order_mark_is_no_part_of_a_body(client: AsyncClient) -> No
 
 
 async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:
-    assert await told(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs shows all.")
+    assert await told(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs lists them all.")
 
 
 @pytest.mark.parametrize(

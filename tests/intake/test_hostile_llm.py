@@ -313,7 +313,7 @@ async def test_more_operations_than_a_fact_can_have_are_cut_and_said(scripted: M
     server.chat.reply({"facts": bearing("User owns a rocket")})
     server.chat.reply([{"event": "ADD", "data": f"User owns a rocket{'!' * number}"} for number in range(60)])
     found = await told(client, "I own a rocket")
-    assert found["warnings"] == ["too_many_operations: 60 were answered for one fact, 20 are read."]
+    assert found["warnings"] == ["too_many_operations: 60 were returned for one fact; 20 are read."]
     assert len(found["results"]) == 20
 
 

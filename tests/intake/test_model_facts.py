@@ -160,7 +160,7 @@ async def test_a_fact_without_a_vector_is_kept_and_gets_one(
         scripted.server.chat.reply({"facts": ["User plays the cello"]})
         found = await answer(scripted.client, [message("I play the cello.")])
         assert events(found["results"]) == ["ADD"]
-        assert found["warnings"] == ["embedding_unavailable: 1 facts are kept without a vector, which follows later."]
+        assert found["warnings"] == ["embedding_unavailable: 1 facts were stored; their vectors will be added later."]
         assert await known(scripted.client) == ["User plays the cello"]
     waiting = await tables.fetch("SELECT kind FROM job WHERE workspace_id = $1 AND kind = 'embed'", tenant.workspace_id)
     assert len(waiting) == 1

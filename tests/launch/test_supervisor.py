@@ -123,7 +123,7 @@ def test_settings_that_cannot_be_used_are_not_tried_again(
     program = FakeProgram("worker", diary)
     supervisor.start(program)
     program.code = 2
-    with pytest.raises(LaunchError, match="worker ended: its message stands above"):
+    with pytest.raises(LaunchError, match="worker ended; see its message above"):
         supervisor.revive()
 
 

@@ -257,7 +257,7 @@ async def test_headers_fix_whose_memory_it_is(app: FastAPI, tenant: Tenant, clie
             "user_id: is fixed by this connection; leave it out."
         )
         assert (await refused(one, "update", id=bobs, content="Sinks"))[1] == "not_found"
-        with pytest.raises(MCPError, match="user_id: is fixed"):
+        with pytest.raises(MCPError, match="user_id: this connection is fixed"):
             await one.read_resource("loxodon://users/bob/profile")
     found = (await client.get(f"/v1/memories/{made}")).json()
     assert (found["user_id"], found["agent_id"], found["channel"]) == ("Ålice", "guide", "work")
@@ -308,7 +308,7 @@ async def test_the_text_of_a_list_is_not_one(app: FastAPI, tenant: Tenant, clien
             ("list_memories", "types", {"types": "Preference"}),
             ("forget", "ids", {"ids": "01a206a3-5e2c-70f6-83f7-413baf8bea2e"}),
         ):
-            assert await refused(one, tool, **given) == (f"{name}: must be a list, not its text.", "invalid_input")
+            assert await refused(one, tool, **given) == (f"{name}: must be a list.", "invalid_input")
     assert (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"] == []
 
 
@@ -333,7 +333,7 @@ async def test_errors_of_tools_are_sentences(app: FastAPI, tenant: Tenant) -> No
             "There is no memory with this id.",
             "priority: must be less than or equal to 1000",
         ]
-        with pytest.raises(MCPError, match="There is no tool of this name; there are remember,"):
+        with pytest.raises(MCPError, match="There is no such tool; the tools are remember,"):
             await client.call_tool("drop_tables", {})
         assert (await said(client, "goals", user_id="a"))["results"] == [], "the connection goes on"
 

@@ -189,7 +189,7 @@ async def test_the_reply(server: OpenAiServer, open_llm: Open) -> None:
 @pytest.mark.parametrize(
     ("answer", "detail"),
     [
-        ({"content": ""}, "silent"),
+        ({"content": ""}, "sent no text"),
         ({"content": "", "finish_reason": "length"}, "ran out of tokens"),
         ({"content": "", "refusal": "I cannot help."}, "refused to answer"),
         ({"content": "x", "finish_reason": "content_filter"}, "refused to answer"),

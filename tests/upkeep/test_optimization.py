@@ -251,7 +251,7 @@ async def test_what_is_stale_or_of_little_value_of_two_users_is_one_ruling(
     for each in (low, loved, shared):
         await tables.fetch(FADED, UUID(each))
     found = {each["ids"][0]: each["reason"] for each in (await report(client, "stale"))["findings"]}
-    assert found == {stale: "It was not used since 2026-03-02.", ended: "It held until 2026-03-01."}
+    assert found == {stale: "It has not been used since 2026-03-02.", ended: "It held until 2026-03-01."}
     found = {each["ids"][0]: each["reason"] for each in (await report(client, "low_value"))["findings"]}
     assert found.keys() == {low, shared}
     assert found[low] == "Importance 2 of 10, relevance 0.10: nobody uses it."

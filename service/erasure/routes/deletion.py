@@ -31,7 +31,7 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids."
+PURGED_ONE_BY_ONE = "purge: shared memories can only be erased one at a time, by id."
 
 
 async def _extent(

@@ -104,7 +104,7 @@ async def _edge_filter(
 ) -> EdgeFilter:
     wanted = tuple(dict.fromkeys(normalise_label(part) for part in split(types, "types")))
     if "" in wanted or len(wanted) > MAX_TYPES:
-        raise InvalidInput(f"types: at most {MAX_TYPES}, each with a letter.", field="types")
+        raise InvalidInput(f"types: at most {MAX_TYPES} are allowed, and each must contain a letter.", field="types")
     return EdgeFilter(None if include_invalid else valid_at or res.clock(), wanted)
 
 
@@ -297,7 +297,7 @@ async def search_entities(
     found, warnings = await entity.search(entity_scope, wanted, res, kind=kind, limit=limit, counts=counts)
     hits, more = cursors.cut(found, limit)
     if more:
-        warnings.append(f"limit: the first {len(hits)} entities fill an answer.")
+        warnings.append(f"limit: the first {len(hits)} entities fill the answer.")
     shown = [hit.entity for hit in hits]
     note("entities/search", scope, shown, query=wanted, subject="entity", channels=channels or (), limit=limit)
     results = [EntitySearchHit.of(hit.entity, score=hit.score, similarity=hit.similarity) for hit in hits]

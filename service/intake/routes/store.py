@@ -58,7 +58,7 @@ second form of response here, every user of a generated client would have to tel
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 OWNED_CONVERSATION = "shared: a conversation belongs to a user, an agent or a run. Store shared knowledge as content."
-REPEATED = f"metadata: is stored with each message, as are the tags; together more than {sizes.MAX_REPEATED:,} values."
+REPEATED = f"metadata: is stored with each message, like the tags; more than {sizes.MAX_REPEATED:,} values in total."
 ONLY_INFERRED = "{}: requires messages and infer=true."
 
 StoreSerializer = Callable[[StoreResult], StoredAnswer]
@@ -100,7 +100,7 @@ async def store_memories(
     """A failing item does not stop the others; each has its own status. With an Idempotency-Key every item has the key
     `key:index`, so repeating the batch completes what is missing."""
     if len(body.items) > sizes.MAX_BATCH_ITEMS:
-        detail = f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}."
+        detail = f"items: {len(body.items)} were sent; the maximum is {sizes.MAX_BATCH_ITEMS}."
         raise InvalidInput(detail, field="items")
     sizes.check_texts("items", (text for item in body.items for text in _texts_of(item)))
     res = with_budget(res)
@@ -239,7 +239,7 @@ def _read_messages(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[s
     if isinstance(messages, str):
         messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
     if len(messages) > sizes.MESSAGES_AT_ONCE:
-        detail = f"messages: {len(messages)} were sent, the maximum is {sizes.MESSAGES_AT_ONCE}."
+        detail = f"messages: {len(messages)} were sent; the maximum is {sizes.MESSAGES_AT_ONCE}."
         raise InvalidInput(detail, field="messages")
     texts: list[tuple[str, Speech]] = []
     left_out = sorted({name for each in messages for name in each.left_out})

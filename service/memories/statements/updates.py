@@ -219,5 +219,5 @@ def conflict(error: IntegrityError) -> Exception:
     """The Conflict for a broken constraint; an unknown constraint is a bug and raised as it is."""
     cause = getattr(error.orig, "__cause__", None)
     if isinstance(cause, asyncpg.UniqueViolationError) and violated_constraint(cause) == "uq_memory_dedup":
-        return Conflict("Another memory of this scope has exactly this text.", field="content")
+        return Conflict("Another memory in this scope has exactly this text.", field="content")
     return error

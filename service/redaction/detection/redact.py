@@ -82,7 +82,7 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
     counts: Counter[str] = Counter()
     text = _cut(text, context, counts)
     if announcements.is_unbounded(text, bare=bare):
-        raise PiiRejected("The text announces a credential that cannot be cut out; send it without.")
+        raise PiiRejected("The text announces a credential that cannot be cut out; send the text without it.")
     return Redacted(CleanText(text), _count_by_label(counts))
 
 

@@ -86,9 +86,9 @@ async def get_timeline(
     """Memories, turns, strategies and goals of a scope; with `channel`, those of that channel and of _global. A turn
     that is also stored as a memory appears once, as a turn."""
     if start is not None and end is not None and start >= end:
-        raise InvalidInput("start: must lie before end.", field="start")
+        raise InvalidInput("start: must be before end.", field="start")
     if query is not None and cursor.text is not None:
-        raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
+        raise InvalidInput("cursor: results for a query come in a single page; raise limit instead.", field="cursor")
     text = await clean_words(query, "query", res) if query else None
     window, after = Window(start, end), cursor.moment_and_id()
     wanted = TimelineQuery(scope, types or list(EventKind), window, include_archived, after, limit + 1, text)

@@ -52,14 +52,14 @@ assert.equal((await client.get(id)).memory, "Keeps geese in the garden");
 assert.equal((await client.feedback({ memoryId: id, feedback: "POSITIVE" })).feedback, "POSITIVE");
 assert.ok("customInstructions" in (await client.getProject({ fields: ["custom_instructions"] })));
 await assert.rejects(client.updateProject({ customInstructions: "x" }), /workspace/);
-await assert.rejects(client.createWebhook({ url: "http://127.0.0.1", name: "x", eventTypes: [] }), /not offered/);
+await assert.rejects(client.createWebhook({ url: "http://127.0.0.1", name: "x", eventTypes: [] }), /not available/);
 
 assert.ok((await client.users()).results.some((each) => each.name === userId && each.type === "user"));
 assert.ok((await client.delete(id)).message);
 await assert.rejects(client.get(id), /no memory with this id/);
 const left = list(await client.getAll({ filters }));
 await client.batchDelete(left.slice(0, 1).map((each) => each.id));
-await assert.rejects(client.deleteAll({ userId: "*" }), /everybody/);
+await assert.rejects(client.deleteAll({ userId: "*" }), /everyone/);
 assert.ok((await client.deleteAll({ userId })).message);
 assert.deepEqual(list(await client.getAll({ filters })), []);
 await client.add([{ role: "user", content: "For a while" }], { userId, infer: false });

@@ -162,7 +162,7 @@ def other_calls(client: MemoryClient) -> None:
         (lambda: client.project.update(custom_instructions="x"), ()),
     ):
         refusal = str(refused(call, *args))
-        assert "not offered" in refusal or "workspace" in refusal, refusal
+        assert "not available" in refusal or "workspace" in refusal, refusal
     assert "unknown" in str(refused(MemoryClient, api_key="wrong", host=HOST))
 
 
