@@ -95,13 +95,17 @@ async def test_a_key_for_a_run_works_with_its_own(
         assert bare not in (own, vics)
         opened = await key.post("/v1/conversations", json={"agent_id": "bot", **user, "external_id": NAME})
         assert (opened.status_code, opened.json()["id"]) == (200, own)
+        more = {"role": "assistant", "content": "Noted."}
+        await body_of(key.post(f"/v1/conversations/{own}/turns", json=more), 201)
+        asked = {"agent_id": "bot", **user}
+        assert len(await results_of(key.get(f"/v1/working/{own}/turns", params=asked))) == 1
         await use(key, own, TASK)
         shown = await read(key, **user)
         assert "broken lamp" in shown
         assert "calendar" in shown
         assert "Kiki" not in shown
         turns = (await body_of(key.get(f"/v1/conversations/{own}")))["turns"]
-        assert [each["content"] for each in turns] == [TASK, "The lamp is green."]
+        assert [each["content"] for each in turns] == [TASK, "The lamp is green.", "Noted."]
         assert (await key.delete(f"/v1/conversations/{bare}")).status_code == 200
         assert (await key.delete("/v1/memories", params=user)).json()["deleted"] >= 1
         assert await results_of(key.get("/v1/conversations")) == []

@@ -36,6 +36,9 @@ DECLARE
     same constant text := '(%1$s IS NULL OR %2$s = %1$s)';
     own_ids constant text := concat_ws(' AND ', format(same, user_wall, 'user_id'),
                                        format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id'));
+    -- copies of a conversation's turns have its id, not its name
+    run_of_notes constant text := format('CASE WHEN turn_id IS NULL OR is_outside(''turn'', turn_id)
+                                          THEN conversation_id ELSE %s END', run_wall);
     target record;
     inside text;
 BEGIN
@@ -46,7 +49,7 @@ BEGIN
         ('turn_vector', 'user_id', 'agent_id', 'run_id', 'channel', false),
         ('conversation_log', 'user_id', 'agent_id', 'run_id', 'channel', false),
         ('conversation', 'user_id', 'agent_id', 'external_id', 'channel', false),
-        ('working_item', 'user_id', 'agent_id', 'conversation_id', 'channel', false),
+        ('working_item', 'user_id', 'agent_id', run_of_notes, 'channel', false),
         ('user_profile', 'user_id', NULL, NULL, NULL, false),
         ('entity', 'user_id', NULL, NULL, 'channel', false),
         ('entity_alias', 'user_id', NULL, NULL, 'channel', false),
