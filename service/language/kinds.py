@@ -1,7 +1,7 @@
 """The memory type of a text, one of seven, with its confidence; and its categories, a few words to filter and count by.
 
 The order is explicit → `classify` (the published table) → an LLM or its offline stand-in `guess` →
-UNCLASSIFIED. With `use_llm` off the third step is skipped and unmatched text is Context.
+UNCLASSIFIED. With `classifier_use_llm` off the third step is skipped and unmatched text is Context.
 
 Categories come from a taxonomy, by the stems of its words; a text about none of them has none.
 """

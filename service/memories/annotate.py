@@ -136,9 +136,9 @@ def _with_times(draft: Draft, zone: ZoneInfo) -> Draft:
 async def annotate(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance, categories and type (the caller's, else the model's, else the rules'), and the
     BM25 weights of its text, so that the write need not compute them."""
-    may_ask = draft.options.use_llm and res.settings.llm.classifier_use_llm and not draft.options.record
-    by_model = may_ask and res.llm is not None
-    draft = await res.rules.run_if_long(len(draft.clean), _by_rules, draft, guess=may_ask and not by_model)
+    may_guess = res.settings.llm.classifier_use_llm and not draft.options.record
+    by_model = may_guess and draft.options.use_llm and res.llm is not None
+    draft = await res.rules.run_if_long(len(draft.clean), _by_rules, draft, guess=may_guess and not by_model)
     if draft.kind is not None:
         return draft
     return replace(draft, kind=await _kind_by_model(draft, res) if by_model else kinds.UNCLASSIFIED)

@@ -247,6 +247,18 @@ async def test_it_is_embedded_in_the_request(client: AsyncClient, embedder: Angl
     assert found["results"][0]["similarity"] == pytest.approx(0.95, abs=5e-4)
 
 
+@pytest.mark.parametrize("content", ["Plays the bassoon on Mondays", "Always writes the tests first"])
+@pytest.mark.parametrize("method", ["PATCH", "PUT"])
+async def test_a_new_text_has_the_type_that_it_would_have_if_it_were_stored(
+    client: AsyncClient, method: str, content: str
+) -> None:
+    whole = await body_of(client.post("/v1/memories", json={"content": content, "user_id": "bob"}), 201)
+    memory_id = await store(client, "The boat is in Porto")
+    changed = await body_of(client.request(method, f"/v1/memories/{memory_id}", json={"content": content}))
+    names = ("type", "type_confidence", "classification_source")
+    assert {name: changed[name] for name in names} == {name: whole["results"][0][name] for name in names}
+
+
 async def test_the_type_somebody_chose_stays(client: AsyncClient) -> None:
     memory_id = await store(client, "Prefers tea", type="Insight")
     changed = (await client.put(f"/v1/memories/{memory_id}", json={"content": "Always runs at six"})).json()
