@@ -175,7 +175,9 @@ def invalid(
     field, message = first_message(problems, path_of)
     if problems[0]["type"] == "extra_forbidden":
         message += suggest_field(model, problems[0]["loc"])
-    return errors.InvalidInput(f"{field or input_name}: {message}", field=field or input_name)
+    is_over_limit = problems[0]["type"] in ("string_too_long", "too_long", "too_large")
+    kind = errors.TooLarge if is_over_limit else errors.InvalidInput
+    return kind(f"{field or input_name}: {message}", field=field or input_name)
 
 
 JSON_TYPES: Mapping[str, str] = {

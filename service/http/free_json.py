@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, JsonValue, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from service.domain import sizes
 from service.domain.sizes import JsonLimits
@@ -12,9 +13,8 @@ from service.domain.sizes import JsonLimits
 
 def _within(limits: JsonLimits) -> AfterValidator:
     def check(value: Any) -> Any:
-        problem = sizes.excess(value, limits)
-        if problem is not None:
-            raise ValueError(problem)
+        if problem := sizes.excess(value, limits):
+            raise PydanticCustomError("too_large", problem)
         return value
 
     return AfterValidator(check)

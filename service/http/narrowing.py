@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from service.domain import filters, sizes
 from service.domain.errors import InvalidInput
@@ -84,7 +85,7 @@ class FilterInput(RequestModel):
 
 def _not_endless(raw: object) -> object:
     if sizes.count(raw) > filters.MAX_JSON_VALUES:
-        raise ValueError(f"contains more than {filters.MAX_JSON_VALUES:,} values")
+        raise PydanticCustomError("too_large", f"contains more than {filters.MAX_JSON_VALUES:,} values")
     return raw
 
 

@@ -94,7 +94,7 @@ def _check_addressable(value: str) -> str:
 
 def _check_indexable(value: str) -> str:
     if len(value.encode()) > sizes.MAX_NAME_BYTES:
-        raise ValueError(f"must not be longer than {sizes.MAX_NAME_BYTES} bytes in UTF-8")
+        raise PydanticCustomError("too_large", f"must not be longer than {sizes.MAX_NAME_BYTES} bytes in UTF-8")
     return value
 
 
@@ -145,11 +145,11 @@ Metadata = dict[str, Any]
 def _few_tags(given: list[str] | str) -> list[str] | str:
     for index, tag in enumerate(normalised := tags.normalise(given)):
         if len(tag) > sizes.MAX_TAG:
-            raise ValueError(f"tag {index + 1} has more than {sizes.MAX_TAG} characters")
+            raise PydanticCustomError("too_large", f"tag {index + 1} has more than {sizes.MAX_TAG} characters")
     if len(normalised) > sizes.MAX_TAGS:
-        raise ValueError(f"must not be more than {sizes.MAX_TAGS}")
+        raise PydanticCustomError("too_large", f"must not be more than {sizes.MAX_TAGS}")
     if tags.levels(normalised) > sizes.MAX_TAG_LEVELS:
-        raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels in total")
+        raise PydanticCustomError("too_large", f"have more than {sizes.MAX_TAG_LEVELS} levels in total")
     return given
 
 

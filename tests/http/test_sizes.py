@@ -223,6 +223,23 @@ async def test_a_dry_run_keeps_the_same_limits(client: AsyncClient) -> None:
         assert field is None or answers[0].json()["field"] == field, answers[0].text
 
 
+async def test_what_is_over_its_limit_has_a_code_of_its_own(client: AsyncClient) -> None:
+    good = {"content": "Parks in bay 12", "user_id": "alice"}
+    for changed, code in (
+        ({"content": "x" * 1_000_001}, "too_large"),
+        ({"user_id": "x" * 256}, "too_large"),
+        ({"user_id": "\u3042" * 200}, "too_large"),
+        ({"tags": [str(each) for each in range(101)]}, "too_large"),
+        ({"tags": ["x" * 256]}, "too_large"),
+        ({"metadata": {"a": "x" * 65_536}}, "too_large"),
+        ({"importance": 2}, "invalid_input"),
+        ({"content": ""}, "invalid_input"),
+        ({"tags": [1]}, "invalid_input"),
+    ):
+        answer = await client.post("/v1/memories", json={**good, **changed})
+        assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
+
+
 async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> None:
     part = "\u3042 " * 7_000  # 28,000 bytes
     said = [{"role": "user", "content": part}, {"role": "user", "content": [{"type": "text", "text": part}]}]
