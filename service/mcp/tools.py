@@ -99,8 +99,8 @@ class AgentTool:
         return {"type": "object", "properties": {**self.answer}, "required": [*self.answer]}
 
     def request(self, given: Values, ids: FixedIds) -> RestRequest:
-        """The request of the tool; raises InvalidInput for an unknown or missing argument, and for a text in place
-        of a list. The route checks the rest."""
+        """The request of the tool; raises InvalidInput for an unknown or missing argument, a text in place of a
+        list, and a word that is none of the choices. The route checks the rest."""
         sent = {name: value for name, value in given.items() if value is not None}
         known = self.schema(ids)["properties"]
         for name, value in sent.items():
@@ -110,6 +110,9 @@ class AgentTool:
                 raise InvalidInput(f"{name[:60]}: {reason}.", field=name[:60])
             if known[name].get("type") == "array" and not isinstance(value, list):  # the route would split a text
                 raise InvalidInput(f"{name}: must be a list.", field=name)
+            choices = known[name].get("enum")
+            if choices and value not in choices:  # the route may take more
+                raise InvalidInput(f"{name}: must be one of {', '.join(choices)}.", field=name)
         for name in self.needed:
             if name not in sent:
                 raise InvalidInput(f"{name}: is missing.", field=name)

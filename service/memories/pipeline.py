@@ -46,10 +46,7 @@ def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str
     length = len(text)
     hard_limit = settings.memories.content_hard_limit
     if strict and length > hard_limit:
-        raise TooLarge(
-            f"content has {length} characters; with limits=strict at most {hard_limit} are accepted.",
-            field="content",
-        )
+        raise TooLarge(f"content has {length:,} characters; at most {hard_limit:,} are accepted.", field="content")
     warnings = []
     if length > settings.memories.content_soft_limit:
         warnings.append(f"long_content: {length} characters; memories of 150 to 300 are found best.")

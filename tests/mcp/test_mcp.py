@@ -32,6 +32,7 @@ REVISIONS = ("2026-07-28", "legacy")
 """What clients speak today, and the one before, which begins with a handshake."""
 
 URL = "http://test/mcp"
+UNKNOWN = "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 
 
@@ -333,6 +334,12 @@ async def test_errors_of_tools_are_sentences(app: FastAPI, tenant: Tenant) -> No
             "There is no memory with this id.",
             "priority: must be less than or equal to 1000",
         ]
+        word = await refused(client, "remember", content="x" * 2_001, user_id="a")
+        assert word == ("content has 2,001 characters; at most 2,000 are accepted.", "too_large")
+        drawn = {"id": UNKNOWN, "target_id": UNKNOWN, "type": "MAY_OUTDATE"}
+        sentence, code = await refused(client, "relate", **drawn)
+        assert sentence.startswith("type: must be one of OCCURRED_BEFORE, EXEMPLIFIES,")
+        assert code == "invalid_input"
         with pytest.raises(MCPError, match="There is no such tool; the tools are remember,"):
             await client.call_tool("drop_tables", {})
         assert (await said(client, "goals", user_id="a"))["results"] == [], "the connection goes on"
