@@ -122,7 +122,7 @@ async def read_numbered_page(
         detail = f"page: paging ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
     note = AuditRead(request)
-    scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
+    scope = list_scope(read_scope(caller, res, body, body.active_channel, body.channels), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
     channels, narrow = tuple(body.channels or ()), narrowing.narrow(body, scope)
     query = Query(scope, narrow=narrow, window=window, channels=channels, include_archived=body.include_archived)

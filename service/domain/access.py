@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -158,7 +158,11 @@ class Caller:
     def check_wall(self, given: Wall) -> None:
         """Raises Forbidden for a wall that is not inside its own."""
         self.check_ids(given.user_id, given.agent_id, given.run_id)
-        if self.wall.channels and not set(given.channels) <= set(self.wall.channels):
+        self.check_channels(given.channels)
+
+    def check_channels(self, given: Sequence[str]) -> None:
+        """Raises Forbidden for a channel outside the wall."""
+        if self.wall.channels and not set(given) <= set(self.wall.channels):
             raise Forbidden("channels: this key is restricted to other channels.", field="channels")
 
     def channel(self, given: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin
@@ -197,9 +197,12 @@ def scope_of(
     return scope.require_owner() if needs_id else scope
 
 
-def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:
-    """The scope of a read: its ids or the key's, only shared memories, or both. Raises as `scope_of`, and InvalidInput
-    for contradicting options."""
+def read_scope(
+    caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None, channels: Sequence[str] | None = None
+) -> Scope:
+    """The scope of a read: its ids or the key's, only shared memories, or both. Raises as `scope_of`, also for one of
+    its `channels`, and InvalidInput for contradicting options."""
+    caller.check_channels(channels or ())
     if given.shared and given.include_shared is False:
         raise InvalidInput("include_shared: cannot be combined with shared.", field="include_shared")
     scope = scope_of(caller, given.scope_ids, channel, shared=given.shared)

@@ -132,6 +132,24 @@ async def test_what_is_remembered_of_a_scope_stays_behind_its_wall(client: Async
     assert len(behind) == 2
 
 
+async def test_several_channels_are_refused_if_one_is_outside(client: AsyncClient, app: FastAPI) -> None:
+    outside = {"user_id": "bob", "channels": ["support", "sales"]}
+    asked = {"query": "fed", **outside}
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        for refused in (
+            await key.post("/v1/memories/search", json=asked),
+            await key.post("/v1/recall", json=asked),
+            await key.get("/v1/memories", params=outside),
+            await key.get("/v1/memories/search", params=asked),
+            await key.get("/v1/turns/recent", params=outside),
+            await key.get("/v1/turns/search", params=asked),
+            await key.get("/v1/entities/search", params=asked),
+        ):
+            assert (refused.status_code, refused.json()["field"]) == (403, "channels"), refused.text
+        inside = await key.post("/v1/recall", json={**asked, "channels": ["support"]})
+        assert inside.status_code == 200, inside.text
+
+
 async def test_work_done_later_stays_inside(client: AsyncClient, app: FastAPI, tables: Tables, tenant: Tenant) -> None:
     async with client_of(app, await walled(client, user_id="alice", channels=["support"])) as alice:
         talk = {"messages": [{"role": "user", "content": "I keep bees."}], "infer": False, "run_id": "chat"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from tests.conftest import SetClock
+from tests.support.application import client_of
 from tests.support.calls import opened, said, store
 
 PATH = "/v1/users/alice/profile"
@@ -60,6 +62,19 @@ async def test_a_profile_goes_with_its_user_and_with_nothing_less(client: AsyncC
     assert (await client.get("/v1/users/bob/profile")).status_code == 200
     await client.post("/v1/reset")
     assert (await client.get("/v1/users/bob/profile")).status_code == 404
+
+
+async def test_the_profile_of_another_user_is_outside_the_wall(client: AsyncClient, app: FastAPI) -> None:
+    body = {"name": "alice", "rights": ["memory:read", "memory:write"], "user_id": "alice"}
+    secret = (await client.post("/v1/api-keys", json=body)).json()["api_key"]
+    async with client_of(app, secret) as alice:
+        assert (await alice.put(PATH, json=WHOLE)).status_code == 201
+        assert (await alice.get(PATH)).status_code == 200
+        for refused in (
+            await alice.get("/v1/users/bob/profile"),
+            await alice.put("/v1/users/bob/profile", json=WHOLE),
+        ):
+            assert (refused.status_code, refused.json()["field"]) == (403, "user_id"), refused.text
 
 
 async def test_channels_are_listed_with_what_stands_in_them(

@@ -43,6 +43,7 @@ class PutUserProfileRequest(RequestModel):
 @sends()
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> ProfileResponse:
     """404 if none is stored. The ETag is for If-Match."""
+    caller.check_ids(user_id, None, None)
     return await profile.read(caller.workspace_id, user_id, res)
 
 
@@ -57,4 +58,5 @@ async def put_user_profile(
 ) -> tuple[ProfileResponse, bool]:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
+    caller.check_ids(user_id, None, None)
     return await profile.replace(caller.workspace_id, user_id, dict(body), res, call)

@@ -291,6 +291,7 @@ async def search_entities(
 ) -> EntitySearchResponse:
     """Finds entities whose name or alias equals, starts with or contains the query, and entities whose name and
     description are similar to it."""
+    caller.check_channels(channels or ())
     wanted = await clean_words(query, "query", res)
     entity_scope = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None

@@ -93,7 +93,7 @@ async def list_memories(
 ) -> Response:
     """All unexpired memories of the scope that match the filters, whether valid now or not. Deleted memories are listed
     from their history, purged ones not at all."""
-    scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
+    scope = list_scope(read_scope(caller, res, body, body.active_channel, body.channels), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")
     key = cursor.key(FiniteFloat if sort == "importance" else cursors.Moment, UUID)
     after = PageKey(*key) if key else None

@@ -270,7 +270,7 @@ async def recall_bundle(
     """Turns and facts that answer the query, the entities it names with their relations, active goals, and the user's
     profile, read at one moment and cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
-    scope = read_scope(caller, res, body, body.channel)
+    scope = read_scope(caller, res, body, body.channel, body.channels)
     text = await clean_words(body.query, "query", res)
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)

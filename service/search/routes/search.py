@@ -71,7 +71,7 @@ async def run_search(
     """Searches, audits, and counts the hits as used; returns the query as it was understood, too. `may_list`: a request
     without a query and conditions returns the most important memories of the scope."""
     audit_read, count_use = AuditRead(request), CountUse(request)
-    scope = read_scope(caller, res, body, body.active_channel)
+    scope = read_scope(caller, res, body, body.active_channel, body.channels)
     if not may_list:
         _check(body)
     narrowing.refuse_future(body.as_of, res.clock())

@@ -98,6 +98,7 @@ async def list_recent_turns(
     detail: DetailOf = "lean",
 ) -> Response:
     """Newest first by the time they were said, without turns of archived conversations."""
+    caller.check_channels(channels or ())
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     before = cursor.counts()
     read = await conversations.recent_turns(
@@ -132,6 +133,7 @@ async def search_turns(
 ) -> Response:
     """Ranks by meaning and words of a turn and those before it, by speaker and by time. A turn can be found as soon as
     the request that stored it has returned."""
+    caller.check_channels(channels or ())
     text = await clean_words(query, "query", res)
     only = None if conversation_id is None else (await conversations.get(scope, conversation_id, res)).id
     async with in_time(res) as timed:
