@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,9 +17,11 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
 
 
-async def associate(workspace_id: UUID, relation: Relation, res: Resources, call: Call) -> tuple[Relation, bool]:
-    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the missing end, or
-    InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the other)."""
+async def associate(
+    workspace_id: UUID, relation: Relation, res: Resources, call: Call, *, kept: Collection[str] = ()
+) -> tuple[Relation, bool]:
+    """The edge, and whether it is new; the same triple again replaces all but the fields `kept`. Raises NotFound naming
+    the missing end, or InvalidInput for memories of two users or agents, or where only one of them is shared."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
@@ -26,9 +29,9 @@ async def associate(workspace_id: UUID, relation: Relation, res: Resources, call
     async with plain_transaction(workspace_id, res, call) as write:
         await write.check_share_of([clean.source_id, clean.target_id])
         source = await _ends(write.session, clean, res)
-        put = await edges.put(write.session, clean)
+        put = await edges.put(write.session, clean, kept=kept)
         ids = [clean.source_id, clean.target_id]
-        await write.audit("associate", source, ids, type=str(clean.type), strength=clean.strength)
+        await write.audit("associate", source, ids, type=str(clean.type), strength=put[0].strength)
         return await write.answer(put)
 
 

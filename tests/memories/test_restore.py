@@ -76,6 +76,21 @@ async def test_a_deleted_memory_comes_back_as_it_was(client: AsyncClient) -> Non
     assert len((await client.get("/v1/audit", params={"operation": "restore"})).json()["results"]) == 1
 
 
+async def test_a_relation_sent_again_keeps_what_it_does_not_say(client: AsyncClient) -> None:
+    ends = [await store(client, text) for text in ("Drinks oat milk", "Plays chess on Sundays")]
+    path, named = f"/v1/memories/{ends[0]}/relations", {"target_id": ends[1], "type": "LEADS_TO"}
+    whole = {"strength": 0.5, "properties": {"why": "a walk"}, "t_invalid": "2026-01-01T00:00:00Z"}
+    await client.post(path, json={**named, **whole})
+    again = await client.post(path, json=named)
+    assert again.status_code == 200, again.text
+    found = again.json()
+    assert (found["strength"], found["properties"]) == (0.5, {"why": "a walk"})
+    assert found["t_invalid"] is None, "it holds again"
+    changed = (await client.post(path, json={**named, "strength": 0.7, "properties": {}})).json()
+    assert (changed["strength"], changed["properties"]) == (0.7, {})
+    assert len((await client.get(path)).json()["results"]) == 1
+
+
 async def test_its_sentence_and_its_past_versions_come_back(client: AsyncClient) -> None:
     session = {"user_id": "alice", "session_id": "colours"}
     for sentence, day in (("My favourite colour is red.", 1), ("My favourite colour is brown now.", 2)):

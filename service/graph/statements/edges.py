@@ -6,7 +6,7 @@ locked for a change has exactly its edges, and two writers never wait for each o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -115,14 +115,9 @@ async def lock_ends(session: Session, ids: Sequence[UUID], *, now: datetime) -> 
     return {row.id: scopes.of_row(row) for row in rows}
 
 
-async def put(session: Session, relation: Relation) -> tuple[Relation, bool]:
-    """Stores an edge; returns it, and whether it is new. An existing triple gets the new values."""
-    values = {
-        "strength": relation.strength,
-        "properties": dict(relation.properties),
-        "t_valid": relation.t_valid,
-        "t_invalid": relation.t_invalid,
-    }
+async def put(session: Session, relation: Relation, *, kept: Collection[str] = ()) -> tuple[Relation, bool]:
+    """Stores an edge; returns it, and whether it is new. An existing triple gets the new values but for `kept`."""
+    values = {name: getattr(relation, name) for name in ("strength", "properties", "t_valid", "t_invalid")}
     key = {
         "workspace_id": session.workspace_id,
         "source_id": relation.source_id,
@@ -130,7 +125,8 @@ async def put(session: Session, relation: Relation) -> tuple[Relation, bool]:
         "target_id": relation.target_id,
     }
     made = postgresql.insert(MEMORY_EDGE).values(**key, **values)
-    made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=values)
+    changed = {name: value for name, value in values.items() if name not in kept}
+    made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=changed)
     row = (await session.execute(made.returning(*COLUMNS, text("xmax = 0 AS is_new")))).one()
     return _relation(row), bool(row.is_new)
 

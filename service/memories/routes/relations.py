@@ -153,9 +153,11 @@ def relation_response(relation: Relation) -> RelationResponse:
 async def create_relation(
     id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, call: CallOf
 ) -> tuple[Relation, bool]:
-    """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
+    """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it.
+    Sent again, it keeps `strength` and `properties` where they are left out."""
     wanted = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
-    return await associate(caller.workspace_id, wanted, res, call)
+    kept = {"strength", "properties"} - body.model_fields_set
+    return await associate(caller.workspace_id, wanted, res, call, kept=kept)
 
 
 @router.delete("/relations", summary="Delete the relations between two memories")
