@@ -117,7 +117,9 @@ async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf)
     """Events of adds and of long deletions, newest first."""
     page, size = mem0_format.page(request.query_params, size=PAGE_SIZE, most=PAGE_SIZE)
     records = await list_operations(caller.workspace_id, res, skip=size * (page - 1), limit=size + 1)
-    results = [mem0_format.event_item(operation, {}) for operation in records[:size]]
+    made = [each for operation in records[:size] for each in mem0_format.made_by(operation)]
+    texts, _ = await reading.get_items(caller.workspace_id, made, "lean", res)
+    results = [mem0_format.event_item(operation, texts) for operation in records[:size]]
     return {"count": len(results), **_around(request, page, more=len(records) > size), "results": results}
 
 
@@ -126,8 +128,7 @@ async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf)
 async def get_event(id: str, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
     """An event; they are kept for a week."""
     operation = await progress(caller.workspace_id, uuid_of(id, "event"), res, "event")
-    made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
-    texts, _ = await reading.get_items(caller.workspace_id, made, "lean", res)
+    texts, _ = await reading.get_items(caller.workspace_id, mem0_format.made_by(operation), "lean", res)
     return mem0_format.event_item(operation, texts)
 
 

@@ -47,7 +47,7 @@ Owner = dict[str, str]
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
     "Instructions and categories of a project are not kept; extraction is set per workspace.",
-    "api/v1/webhooks": "mem0's webhooks are not available at this address.",
+    "api/v1/webhooks": "Webhooks in mem0's format are not available: see POST /v1/webhooks.",
     "v1/exports": "Exports by schema are not available: read all memories with get_all or GET /v1/memories.",
     "v1/summary": "Summaries of memories are not available: POST /v1/recall returns a text for a prompt.",
     "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
@@ -390,6 +390,11 @@ STATUS: Final[Mapping[str, str]] = {
     "failed": "FAILED",
 }
 """The status of an event by the state of its operation."""
+
+
+def made_by(operation: OperationRecord) -> list[UUID]:
+    """The ids of the memories that an event made."""
+    return [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
 
 
 def event_item(operation: OperationRecord, texts: Mapping[UUID, LeanMemory]) -> dict[str, Any]:

@@ -244,13 +244,30 @@ async def test_with_a_model_an_add_is_pending_until_its_event_is_done(resources:
         refusal(await client.get(f"{MEM0}/v1/event/{uuid4()}/"), 404, "no event")
 
 
+async def test_the_list_of_events_has_what_came_of_each(client: AsyncClient) -> None:
+    for text in ("Keeps bees", "Keeps goats"):
+        await added(client, text, user_id="alice")
+    events = (await client.get(f"{MEM0}/v1/events/")).json()["results"]
+    assert [each["data"]["memory"] for event in events for each in event["results"]] == ["Keeps goats", "Keeps bees"]
+    for event in events:
+        assert (await client.get(f"{MEM0}/v1/event/{event['id']}/")).json() == event
+
+
 async def test_these_routes_are_not_in_the_document(client: AsyncClient) -> None:
     assert "compat" not in (await client.get("/openapi.json")).text
 
 
-@pytest.mark.parametrize("path", ["v1/exports", "v1/summary", "v2/profiles/settings", "api/v1/webhooks/projects/1"])
-async def test_what_is_not_offered_says_so(client: AsyncClient, path: str) -> None:
-    refusal(await client.post(f"{MEM0}/{path}/", json={}), 501, ".")
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [
+        ("v1/exports", "GET /v1/memories"),
+        ("v1/summary", "POST /v1/recall"),
+        ("v2/profiles/settings", "GET /v1/users/{user_id}/profile"),
+        ("api/v1/webhooks/projects/1", "POST /v1/webhooks"),
+    ],
+)
+async def test_what_is_not_offered_says_what_to_use_instead(client: AsyncClient, path: str, instead: str) -> None:
+    refusal(await client.post(f"{MEM0}/{path}/", json={}), 501, instead)
 
 
 OWN_NAMES = (
