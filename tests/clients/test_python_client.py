@@ -410,6 +410,24 @@ def test_a_body_that_contains_itself_is_refused(proxy: UnreliableProxy) -> None:
     assert proxy.requests == []
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda memory: memory.add("It rains.", user_id="ivy", metadata={"a": {1, 2}}),
+        lambda memory: memory.add("It rains.", user_id="ivy", metadata={(1, 2): "a"}),
+        lambda memory: memory.add(None, user_id="ivy"),
+        lambda memory: memory.add(5, user_id="ivy"),
+        lambda memory: memory.list(user_id="ivy", limit=b"5").first(1),
+    ],
+)
+def test_what_json_does_not_have_is_refused_before_anything_is_sent(
+    proxy: UnreliableProxy, call: Callable[[Memory], object]
+) -> None:
+    with Memory(proxy.url, "lox_1") as memory, pytest.raises(loxodon.UnsendableError):
+        call(memory)
+    assert proxy.requests == []
+
+
 def test_a_key_in_any_script_is_a_key(service: Service, proxy: UnreliableProxy) -> None:
     with Memory(service.url, service.key) as memory:
         made = [memory.add("It rains.", user_id="ivy", dedup=False, idempotency_key="Nürnberg-17") for _ in range(2)]

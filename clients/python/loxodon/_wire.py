@@ -8,7 +8,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -224,9 +224,11 @@ def _split(path: str) -> tuple[str, Query]:
 
 
 def said(what: str | Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """A text is one memory, a message or a list of them a conversation."""
+    """A text is one memory, a message or a list of them a conversation; raises UnsendableError for anything else."""
     if isinstance(what, str):
         return {"content": what}
+    if not isinstance(what, Iterable):
+        raise UnsendableError(f"{type(what).__name__} is no text, message or list of messages.")
     return {"messages": [what] if isinstance(what, Mapping) else list(what)}
 
 
@@ -242,10 +244,10 @@ def decoded(answer: httpx.Response) -> Any:
 
 def encoded(body: Any, name: str = "") -> bytes:
     """Half of a surrogate pair becomes an escape, and the service says in which field it is. Raises UnsendableError for
-    NaN and the infinities, which JSON does not have, and for what contains itself."""
+    what JSON does not have, such as NaN or a set, and for what contains itself."""
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         fault = None if "Circular" in str(error) else next(_not_finite(body, name), None)
         raise UnsendableError(fault or str(error)) from None
     return text.encode(errors="backslashreplace")
@@ -288,7 +290,7 @@ def _text(value: object, name: str = "") -> str:
         raise UnsendableError(fault)
     if isinstance(value, (str, int, float, UUID)):
         return _sendable(str(value))
-    raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, dates, UUID, lists and dicts can.")
+    raise UnsendableError(f"{type(value).__name__} cannot be sent; text, numbers, dates, UUID, lists and dicts can.")
 
 
 def _sendable(text: str) -> str:
