@@ -43,21 +43,16 @@ def test_an_hourly_job_added_as_the_page_says_is_in_the_registry(tree: Path) -> 
 
 
 def apply(diff: str, text: str) -> str:
-    """The text with the added and removed lines of a diff. Lines of context need not follow one another; a line that
-    begins a list, as `Name = Literal[` does, may go on in the text."""
-    at = 0
+    """The text with the added and removed lines of a diff. Lines of context need not follow one another."""
+    lines, at = text.splitlines(), 0
     for line in diff.splitlines():
         kind, words = line[:1], line[1:]
         if kind == "+":
-            text = text[:at] + words + "\n" + text[at:]
-            at += len(words) + 1
-            continue
-        start = text.index(words, at)
-        end = text.index("\n", start) + 1
-        if kind == "-":
-            text = text[:start] + text[end:]
-            at = start
+            lines.insert(at, words)
         else:
-            at = start + len(words) if words.endswith("[") else end
-            at += text[at] == "\n"
-    return text
+            at = lines.index(words, at)
+        if kind == "-":
+            del lines[at]
+        else:
+            at += 1
+    return "\n".join(lines) + "\n"
