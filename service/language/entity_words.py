@@ -53,10 +53,9 @@ PLAIN_CAPITALS = word_set("""
     ukrainian greek turkish arabic israeli african asian european indian chinese japanese korean thai australian
     canadian mexican brazilian irish scottish swiss latin catholic christian muslim jewish buddhist hindu islamic
     republican democrat western eastern northern southern mandarin user users assistant system client customer human ai
-    agent bot admin note todo fixme warning info error debug mr mrs ms dr ok fyi asap am pm utc api apis url urls pr
-    prs ci cd id pdf csv json xml http https ssl tls ip dns cpu gpu ram ui ux db orm sdk cli os qa hr ceo cto cfo vp tv
-    diy faq gps q1 q2 q3 q4 kpi okr mvp sla readme why how what who where when not never always must yes no llm ml eta
-    wip mom dad grandma grandpa mum
+    agent bot admin note todo fixme warning info error debug mr mrs ms dr fyi asap pm utc api apis url urls pr prs ci cd
+    pdf csv json xml http https ssl tls ip dns cpu gpu ram ui ux db orm sdk cli os qa hr ceo cto cfo vp tv diy faq gps
+    q1 q2 q3 q4 kpi okr mvp sla readme llm ml eta wip mom dad grandma grandpa mum
 """)
 
 TITLES = word_set("""

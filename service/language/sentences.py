@@ -30,25 +30,21 @@ def split(text: str) -> list[tuple[int, int]]:
 
     Lines are cut first: the splitter takes two lines of a list for one sentence. About 20 µs per 1,000 characters.
     """
-    lines = (piece for line in _LINE.finditer(text) for piece in _pieces(text, line.start(), line.end()))
+    lines = (piece for line in _LINE.finditer(text) for piece in _pieces(text, *line.span(), MAX_LINE_CHARS))
     return [span for start, end in lines for span in _of_line(text, start, end)]
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans of a line's pieces, each ending with a sentence where one ends in its second half."""
-    while end - start > MAX_LINE_CHARS:
-        middle, limit = start + MAX_LINE_CHARS // 2, start + MAX_LINE_CHARS
+def _pieces(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """The span in pieces of at most that length, each ending where a sentence, or else a word, ends in its second
+    half."""
+    while end - start > most:
+        middle, limit = start + most // 2, start + most
         stops = [match.end() for match in _STOP.finditer(text, middle, limit)]
-        cut = stops[-1] if stops else _word_end(text, middle, limit)
+        blank = text.rfind(" ", middle, limit)
+        cut = stops[-1] if stops else blank + 1 or limit
         yield start, cut
         start = cut
     yield start, end
-
-
-def _word_end(text: str, start: int, end: int) -> int:
-    """The end of the last word of a span; its own end where no word ends in it."""
-    blank = text.rfind(" ", start, end)
-    return blank + 1 if blank >= 0 else end
 
 
 def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -57,7 +53,8 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     # The segments repeat the line character by character, so lengths give the offsets.
     for segment in sentencex.segment("en", _STOP_BEFORE_WORD.sub(_mark_end, text[start:end])):
-        spans.extend(_short(text, *trim(text, start, start + len(segment))))
+        pieces = _pieces(text, *trim(text, start, start + len(segment)), MAX_CHARS)
+        spans.extend(trim(text, *piece) for piece in pieces)
         start += len(segment)
     return [(left, right) for left, right in spans if left < right]
 
@@ -68,14 +65,6 @@ def _mark_end(stop: re.Match[str]) -> str:
     before, word = stop.string[stop.string.rfind(" ", 0, stop.start()) + 1 : stop.start()], (stop[1] or "").lower()
     opens = word.replace("\u2019", "'") in FUNCTION_WORDS and word not in CALENDAR
     return "!" if stop[1] and (opens or before.lower() in CALENDAR) else stop[0]
-
-
-def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end - start > MAX_CHARS:
-        cut = _word_end(text, start + MAX_CHARS // 2, start + MAX_CHARS)
-        yield trim(text, start, cut)
-        start = cut
-    yield trim(text, start, end)
 
 
 def trim(text: str, start: int, end: int, signs: str | None = None) -> tuple[int, int]:

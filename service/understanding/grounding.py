@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from service.domain.fact import Fact
 from service.domain.temporal import TimeMention
@@ -21,6 +21,7 @@ from service.language.common_words import is_common
 from service.language.lexemes import count_negations, lexemes
 from service.language.talk import USER, dates, speech_acts
 from service.language.talk.dates import DATED_KINDS, as_said
+from service.language.temporal.calendar import DAY
 from service.understanding.compare import FIRST_NAME, OVER_WORDS
 from service.understanding.sourcing import SourceSentence, SourceTurns, content_words
 
@@ -205,7 +206,6 @@ def _has_words_of(text: str, part: str) -> bool:
 
 
 NAMELESS = re.compile(r"^(?:The )?[Uu]ser\b")
-DAY = timedelta(days=1)
 
 
 def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tuple[str, ...]]:

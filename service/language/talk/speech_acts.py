@@ -152,11 +152,11 @@ def find_referent(before: str) -> tuple[int, int]:
 
 
 _EMPTY = FUNCTION_WORDS | word_set("""
-    hi hello hey good morning evening afternoon night thanks thank thx cheers welcome please sorry great nice cool wow
-    awesome amazing wonderful lovely perfect brilliant fine sure right exactly congrats congratulations haha lol hmm huh
-    yay bye goodbye see later soon worries problem glad happy hope sounds look looks know think guess mean let go going
-    got it fun interesting true absolutely definitely totally course poor thing way hallo danke bitte bonjour
-    merci salut hola gracias ciao grazie believe won't really done luck care take day weekend anyway question wonder
+    good morning evening afternoon night thank thx cheers welcome great nice cool awesome amazing wonderful lovely
+    perfect brilliant fine sure right exactly congrats congratulations haha lol hmm huh yay bye goodbye see worries
+    problem glad happy hope sounds look looks know think guess mean go going fun interesting true absolutely definitely
+    totally course poor thing way hallo danke bitte bonjour merci salut hola gracias ciao grazie believe luck care take
+    day weekend question wonder
 """)
 """Words such that a sentence of only these says nothing."""
 
