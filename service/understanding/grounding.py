@@ -9,7 +9,7 @@ checked. What cannot be checked is left to the rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -237,57 +237,40 @@ def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns)
 
 def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
     """A fact with its message and those of its parts that the conversation supports."""
-    message, span = _place(fact, nearest, sources)
+    message = _find_message(fact, nearest[0], sources)
     said = sources.messages[-1 if message is None else message]
+    is_one_sentence = len(nearest) == 1 and nearest[0].turn >= len(sources.before)
     corrects = not said.by_assistant and speech_acts.corrects(said.text)
     text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
-    times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
+    mentions = sources.mentions_near(nearest) if fact.t_valid or fact.t_invalid else []
+    since, until = (_confirm(moment, mentions) for moment in (fact.t_valid, fact.t_invalid))
     return replace(
         fact,
         text=CleanText(dates.date_expressions(text, said.said_at, sources.zone)),
         message=message,
-        start=span[0],
-        end=span[1],
+        start=nearest[0].start if is_one_sentence else None,
+        end=nearest[0].end if is_one_sentence else None,
         correction=fact.correction or corrects,
-        by_assistant=(nearest[-1].said if nearest else said).by_assistant,
-        t_valid=_confirm(fact.t_valid, times, before=said.said_at),
-        t_invalid=_confirm(fact.t_invalid, times, after=said.said_at),
+        by_assistant=nearest[-1].said.by_assistant,
+        t_valid=since if since and since <= said.said_at else None,
+        t_invalid=until if until and until > said.said_at else None,
         entities=tuple(entity for entity in fact.entities if _is_named(entity.name, sources)),
         relations=tuple(each for each in fact.relations if _is_named(f"{each.source} {each.target}", sources)),
     )
 
 
-def _place(
-    fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns
-) -> tuple[int | None, tuple[int | None, int | None]]:
-    """The message that a fact comes from, and the span of its sentence where it comes from one."""
-    before = len(sources.before)
-    if nearest and nearest[0].turn >= before:
-        span = (nearest[0].start, nearest[0].end) if len(nearest) == 1 else (None, None)
-        return nearest[0].turn - before, span
-    if len(sources.messages) == 1:
-        return 0, (None, None)
-    named = fact.message is not None and 0 <= fact.message < len(sources.messages)
-    return fact.message if named else None, (None, None)
+def _find_message(fact: Fact, source: SourceSentence, sources: SourceTurns) -> int | None:
+    """The message that a fact comes from; the one that the model named if its source was said before."""
+    number, last = source.turn - len(sources.before), len(sources.messages) - 1
+    if number >= 0 or last == 0:
+        return max(number, 0)
+    return fact.message if fact.message is not None and 0 <= fact.message <= last else None
 
 
-def _times(nearest: Sequence[SourceSentence], sources: SourceTurns) -> Iterator[datetime]:
-    """The moments that the source of a fact names; what lasts until the end of a day may be said to end on it."""
-    for mention in sources.mentions_near(nearest):
-        for moment in (mention.begins_at, mention.ends_at):
-            if moment is not None:
-                yield moment
-        if mention.ends_at is not None:
-            yield mention.ends_at - DAY
-
-
-def _confirm(
-    moment: datetime | None, times: Iterable[datetime], *, before: datetime | None = None, after: datetime | None = None
-) -> datetime | None:
-    """A model's moment, if it is one that the text names, to the day; on the right side of when it was said."""
-    if moment is None or (before is not None and moment > before) or (after is not None and moment <= after):
-        return None
-    return moment if any(abs(moment - time) < DAY for time in times) else None
+def _confirm(moment: datetime | None, mentions: Sequence[TimeMention]) -> datetime | None:
+    """A model's moment, if it was named, to the day. What lasts until the end of a day may be said to end on it."""
+    named = [time for each in mentions for time in (each.begins_at, each.ends_at, each.ends_at and each.ends_at - DAY)]
+    return moment if moment and any(time and abs(moment - time) < DAY for time in named) else None
 
 
 def _is_named(name: str, sources: SourceTurns) -> bool:
