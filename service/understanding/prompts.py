@@ -143,18 +143,11 @@ def _line(said: Utterance, zone: ZoneInfo) -> str:
 def decide(claim: Claim, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:
     """Operations for one statement next to its neighbours, which are numbered from 1, each with when it was said."""
     stored = [f"[{n}] {neighbour.text}" for n, neighbour in enumerate(shown, 1)] or ["(no stored memory is near)"]
-    user = f"New fact:\n{fence(claim.text)}\n\nStored memories:\n{fence(*stored)}{_said(claim, shown)}"
+    user = f"New fact:\n{fence(claim.text)}\n\nStored memories:\n{fence(*stored)}"
+    said = {"new fact": claim.said_at} | {f"[{n}]": neighbour.timestamp for n, neighbour in enumerate(shown, 1)}
+    if times := ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in said.items() if at):
+        user += f"\n\nSaid at: {times}"
     return LlmRequest("decide", instruction or DECIDE, user, OPERATIONS_SCHEMA, max_tokens=1_000)
-
-
-def _said(claim: Claim, shown: Sequence[Neighbour]) -> str:
-    """The time at which each memory was said, as far as is known."""
-    moments = [
-        ("new fact", claim.said_at),
-        *((f"[{n}]", neighbour.timestamp) for n, neighbour in enumerate(shown, 1)),
-    ]
-    times = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)
-    return f"\n\nSaid at: {times}" if times else ""
 
 
 def summarise(text: CleanText) -> LlmRequest:

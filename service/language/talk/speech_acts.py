@@ -138,8 +138,6 @@ def find_referent(before: str) -> tuple[int, int]:
     """The span of `before` that a reply refers to: its last question, with the sentence before where that question
     names too little, else its beginning."""
     spans = sentences.split(before)
-    if not spans:
-        return 0, 0
     asking = [index for index, (start, end) in enumerate(spans) if _QUESTION.search(before[start:end])]
     if asking:
         last = asking[-1]
