@@ -42,7 +42,7 @@ def check_answer(
     left out, by NONE."""
     fact = claim.text
     listed = _find_list(answer)
-    if listed is None:
+    if not listed:
         return _reject(claim, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(edit for edit in read if edit is not None)
@@ -150,16 +150,14 @@ def _action(value: Any) -> Action | None:
     return Action(name) if name in set(Action) else None
 
 
-def _find_list(answer: str) -> list[Any] | None:
-    """The first list in the answer with an operation in it, else the first list; None when there is none."""
-    first: list[Any] | None = None
+def _find_list(answer: str) -> list[Any]:
+    """The first list in the answer with an operation in it; empty if there is none."""
     for value in readings(answer):
         alone = isinstance(value, dict) and any(key in value for key in ACTION_KEYS)
         listed = [value] if alone else as_list(value)
-        if listed is not None and any(_action(each) for each in listed):
+        if listed is not None and any(map(_action, listed)):
             return listed
-        first = listed if first is None else first
-    return first
+    return []
 
 
 def _complete(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
