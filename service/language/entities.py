@@ -115,14 +115,11 @@ _VERSIONED = re.compile(r"[A-Za-z]+-?\d[\w.]*$")
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|O['’]|De|La|Le|Di|Van|Fitz)[A-Z]")
 _ACRONYM = re.compile(r"[A-Z][A-Z&]+$")
 _WINDOW = 5
-_CONTEXTS = (
-    (entity_words.WORK_BEFORE, "organization"),
-    (entity_words.PLACE_BEFORE, "location"),
-)
 
 
 def _find_type(sentence: list[Token], start: int, end: int) -> str:
-    run, before, after = sentence[start:end], _before(sentence, start), _after(sentence, end)
+    run, before = sentence[start:end], _before(sentence, start)
+    after = sentence[end].lower if end < len(sentence) and sentence[end].gap == " " else ""
     return _inside(run) or _by_neighbours(run, before, after) or _find_spelled(run, before) or _by_words(run, before)
 
 
@@ -134,10 +131,6 @@ def _before(sentence: list[Token], start: int) -> str:
         if token.gap.strip(" .-"):
             break
     return "".join(f"{word} " for word in reversed(words_before[1:]))
-
-
-def _after(sentence: list[Token], end: int) -> str:
-    return sentence[end].lower if end < len(sentence) and sentence[end].gap == " " else ""
 
 
 def _inside(run: list[Token]) -> str | None:
@@ -159,9 +152,10 @@ def _by_neighbours(run: list[Token], before: str, after: str) -> str | None:
         return entity_words.NOUNS[after]
     if last in entity_words.NOUNS:
         return entity_words.NOUNS[last]
-    for pattern, kind in _CONTEXTS:
-        if pattern.search(before):
-            return None if kind == "location" and _is_spelled_apart(run) else kind
+    if entity_words.WORK_BEFORE.search(before):
+        return "organization"
+    if entity_words.PLACE_BEFORE.search(before):
+        return None if _is_spelled_apart(run) else "location"
     acts = after in entity_words.PERSON_AFTER
     ordinary = all(is_common(token.text) for token in run)
     return "person" if acts and not ordinary and not _is_spelled_apart(run) else None

@@ -182,7 +182,14 @@ def match(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
     """Finds the texts that the query means. The texts are in the order in which they were stored."""
     if query.identifiers or query.names:
         return _match_forms(query, texts)
-    return _match_words(query, texts)
+    if not query.terms:
+        return Matches()
+    meant = {
+        text.key: "contains all words of the query"
+        for text in texts
+        if query.terms <= text.lexemes and query.letters <= text.letters
+    }
+    return Matches(meant, _near(query, texts, meant))
 
 
 def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
@@ -289,17 +296,6 @@ _BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is
 """The text that may be between a noun and its number: "order no. 17", "orders 16 and 17"."""
 
 _DETERMINERS: Final = _NO_NAME_BEFORE | {"some", "any", "every", "each", "no", "these", "those"}
-
-
-def _match_words(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
-    if not query.terms:
-        return Matches()
-    meant = {
-        text.key: "contains all words of the query"
-        for text in texts
-        if query.terms <= text.lexemes and query.letters <= text.letters
-    }
-    return Matches(meant, _near(query, texts, meant))
 
 
 def _near(query: ForgetQuery, texts: Sequence[ForgetText[Key]], meant: dict[Key, str]) -> dict[Key, str]:
