@@ -132,23 +132,18 @@ def _find_names(text: str) -> list[str]:
 
 def _names_a_stranger(text: str, sources: SourceTurns) -> bool:
     """Whether a fact has a name or figure that nobody said; those of dates are checked as dates."""
-    undated = _without(text, _mentions(text, sources))
-    if not all(_is_named(name.key, sources) for name in text_values.names(f"x {undated}")):
+    for mention in reversed(_mentions(text, sources)):
+        text = f"{text[: mention.start]} {text[mention.end :]}"
+    if not all(_is_named(name.key, sources) for name in text_values.names(f"x {text}")):
         return True
     years = {str(at.astimezone(sources.zone).year) for _, mention in sources.mentions if (at := mention.begins_at)}
-    return not text_values.figures(undated) <= text_values.figures(sources.text) | years
+    return not text_values.figures(text) <= text_values.figures(sources.text) | years
 
 
 def _mentions(text: str, sources: SourceTurns) -> list[TimeMention]:
     """The dates of a text, without times of day, durations and recurring times, which are checked as figures."""
     mentions = temporal.find(text, sources.messages[-1].said_at, sources.zone)
     return [mention for mention in mentions if mention.kind in DATED_KINDS and (mention.begins_at or mention.ends_at)]
-
-
-def _without(text: str, mentions: list[TimeMention]) -> str:
-    for mention in reversed(mentions):
-        text = f"{text[: mention.start]} {text[mention.end :]}"
-    return text
 
 
 def _has_wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentence]) -> bool:
