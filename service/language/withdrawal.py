@@ -34,10 +34,16 @@ def still_said(old: str, new: str) -> bool:
 
 def subtract(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     """The union of `spans` less the union of `kept`, in order."""
-    left = _unite(spans)
-    for hole_start, hole_end in _unite(kept):
-        pieces = [((start, min(end, hole_start)), (max(start, hole_end), end)) for start, end in left]
-        left = [(start, end) for pair in pieces for start, end in pair if start < end]
+    edges = [(at, step, 0) for span in spans for at, step in zip(span, (1, -1), strict=True)]
+    edges += [(at, 0, step) for span in kept for at, step in zip(span, (1, -1), strict=True)]
+    left: list[Span] = []
+    inside = holes = begin = 0
+    for at, step, hole_step in sorted(edges):
+        if inside > 0 and holes <= 0 and begin < at:
+            if left and left[-1][1] == begin:
+                begin = left.pop()[0]
+            left.append((begin, at))
+        inside, holes, begin = inside + step, holes + hole_step, at
     return left
 
 
@@ -68,13 +74,3 @@ def cut(text: str, removed: Sequence[Span]) -> str:
     for start, end in reversed(removed):
         text = text[:start] + text[end:]
     return text
-
-
-def _unite(spans: Iterable[Span]) -> list[Span]:
-    united: list[Span] = []
-    for start, end in sorted(spans):
-        if united and start <= united[-1][1]:
-            united[-1] = (united[-1][0], max(end, united[-1][1]))
-        else:
-            united.append((start, end))
-    return united
