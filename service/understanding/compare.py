@@ -288,8 +288,8 @@ def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Rea
     changes = [is_narrower for sentence in said for is_narrower in _name_as_over(sentence, was)]
     if not all(changes):
         return Reason.CHANGE
-    values = [] if any(sentence.passing for sentence in (*said, was)) else _refill(said, was, new, old)
-    if not all(values):
+    values = _refill(said, was, new, old)
+    if not all(values) and not any(sentence.passing for sentence in (*said, was)):
         return Reason.NEW_VALUE
     if correction and _is_corrected(new, was, old):
         return Reason.CORRECTION

@@ -379,6 +379,22 @@ def test_a_statement_about_another_person_marks_nothing(new: str, old: str, mark
     assert bool(judge(statement, [known]).outdates) is marked
 
 
+@pytest.mark.parametrize("old", ["I live in Oslo.", "I live in Oslo. I have two cats, Pip and Nora."])
+@pytest.mark.parametrize(
+    ("new", "marked"),
+    [
+        ("I moved to Bergen yesterday.", True),
+        ("I am living in Bergen this week.", True),
+        ("I slept in Bergen yesterday.", False),
+        ("I moved the sofa yesterday.", False),
+    ],
+)
+def test_another_value_that_may_not_last_marks_the_known_one(new: str, old: str, marked: bool) -> None:
+    decision = judge(Claim(CleanText(new)), [memory(old, similarity=0.6)])
+    assert [edit.action for edit in decision.edits] == [Action.ADD]
+    assert bool(decision.outdates) is marked
+
+
 def test_contradiction_works_both_ways() -> None:
     earlier = memory("User lives in Berlin", said_at=day(1))
     later = memory("User lives in Berlin", said_at=day(99))
