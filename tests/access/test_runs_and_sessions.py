@@ -179,3 +179,11 @@ async def test_a_session_that_is_also_used_as_a_run_stays_a_session(client: Asyn
     assert await talk(client, "I keep two canaries.", user_id="vic", run_id=NAME) == session
     assert await results_of(client.get(f"/v1/turns/recent?run_id={NAME}")) == []
     assert len(await results_of(client.get(f"/v1/turns/recent?run_id={NAME}&user_id=vic"))) == 2
+
+
+async def test_a_run_does_not_delete_a_session_by_name_or_id(client: AsyncClient) -> None:
+    session = await talk(client, SECRET, **SESSION)
+    for name in (NAME, session):
+        removed = await client.delete(f"/v1/conversations/{name}?run_id={NAME}")
+        assert removed.status_code == 404, removed.text
+    assert (await client.get(f"/v1/conversations/{session}")).status_code == 200

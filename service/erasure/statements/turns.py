@@ -29,13 +29,14 @@ LOG = text("""
     WHERE workspace_id = :workspace AND (conversation_id = :id OR turn_id = :id) LIMIT 1
 """)
 
-# Looked up among all; the newest, as a name can be used again.
+# Looked up among all; the newest, as a name can be used again. One that still exists was not meant.
 NAMED_IN_LOG = text("""
-    SELECT conversation_id, user_id, agent_id, run_id FROM conversation_log
-    WHERE workspace_id = :workspace AND run_id = :run_id
-      AND (CAST(:user_id AS text) IS NULL OR user_id = :user_id)
-      AND (CAST(:agent_id AS text) IS NULL OR agent_id = :agent_id)
-    ORDER BY recorded_at DESC LIMIT 1
+    SELECT l.conversation_id, l.user_id, l.agent_id, l.run_id, l.is_run FROM conversation_log l
+    WHERE l.workspace_id = :workspace AND l.run_id = :run_id
+      AND (CAST(:user_id AS text) IS NULL OR l.user_id = :user_id)
+      AND (CAST(:agent_id AS text) IS NULL OR l.agent_id = :agent_id)
+      AND NOT EXISTS (SELECT FROM conversation c WHERE c.workspace_id = :workspace AND c.id = l.conversation_id)
+    ORDER BY l.recorded_at DESC LIMIT 1
 """)
 
 VERBATIM = text("""
@@ -99,12 +100,13 @@ async def find_logged(session: Session, wanted: UUID) -> Target | None:
 
 
 async def find_named_in_log(session: Session, owner: Scope, name: str) -> Target | None:
-    """The newest logged conversation with this name of this user and agent (None: any), which may be deleted."""
+    """The newest deleted conversation with this name of this user and agent (None: any)."""
     values = {"run_id": name, "user_id": owner.user_id, "agent_id": owner.agent_id}
     row = (await session.execute(NAMED_IN_LOG, values)).one_or_none()
     if row is None:
         return None
-    return Target(Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id), row.conversation_id)
+    scope = Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id, is_run=row.is_run)
+    return Target(scope, row.conversation_id)
 
 
 async def list_verbatim(session: Session, turns: Sequence[UUID]) -> list[UUID]:
