@@ -208,12 +208,12 @@ class _Lines:
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the conversation says this in the block, except for what the quotation leaves out
         of it."""
-        parts = [part.strip() for part in plain(words).split("\u2026")]
+        parts, first = [part.strip() for part in plain(words).split("\u2026")], self._comes_first(turn)
         return any(
             each.index < turn.index and all(part in plain(each.text) for part in parts)
             for place, each in self.results.turns.items()
             if place in self.known.get("turns", {}) and each.conversation_id == turn.conversation_id
-            if self._comes_first(each) or not self._comes_first(turn)
+            if not first or self._comes_first(each)
         )
 
     def _without_above(self, turn: Turn, context: str) -> str:
