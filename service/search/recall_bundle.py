@@ -226,8 +226,8 @@ class _Lines:
     def _repeated_in(self, turn: Turn) -> list[Message]:
         """The statements that an answer of the assistant repeats: "9:45, got it." is outdated with what it answers."""
         before = self.results.messages.get((turn.conversation_id, turn.index - 1), ())
-        words = lexemes(turn.text) if turn.role == "assistant" else ()
-        return [message for message in before if not set(words).isdisjoint(lexemes(message.own))]
+        words = set(lexemes(turn.text)) if before and turn.role == "assistant" else set()
+        return [message for message in before if words and not words.isdisjoint(lexemes(message.own))]
 
     def marks(self, hit: Hit, *, repeated: bool = False) -> str:
         """Whether a statement is no longer valid, and on which days the block has a later or an earlier one.
