@@ -97,7 +97,10 @@ async def test_no_kept_plan_reads_a_whole_workspace(
             return answer.json()
 
         body = {"name": "Acme", "type": "organization", "aliases": ["Acme Ltd"], "user_id": "ann"}
-        await send("PUT", "/v1/entities", body)
+        acme = await send("PUT", "/v1/entities", body)
+        eva = await send("PUT", "/v1/entities", {"name": "Eva Lund", "type": "person", "user_id": "ann"})
+        relation = {"source_id": eva["id"], "target_id": acme["id"], "type": "works_at"}
+        await send("POST", "/v1/entities/relations", relation)  # an empty table has no statistics to scale
         for year in (2023, 2024, 2025):
             told = {"content": f"Eva Lund moved to Porto in May {year} and works at Acme", "user_id": "ann"}
             await send("POST", "/v1/memories", told)
